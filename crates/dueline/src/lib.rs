@@ -1,0 +1,13 @@
+//! Dueline.
+#![forbid(unsafe_code)]
+
+mod future;
+mod kind;
+pub mod limits;
+pub mod rows;
+pub mod runtime;
+pub mod store;
+pub mod timers;
+
+pub use bytes::Bytes;
+pub use future::{BoxFuture, MaybeSend, MaybeSendSync};

@@ -1,0 +1,2 @@
+//! Timers.
+pub use crate::kind::{KindSet, TimerKind};
