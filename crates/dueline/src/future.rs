@@ -4,8 +4,13 @@
 //! object-safe. Natively the future is `Send`; on `wasm32` a Durable Object is single-threaded and
 //! its JavaScript values are not `Send`, so there the bound disappears.
 
-use std::future::Future;
-use std::pin::Pin;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::task::Poll;
+use std::time::Duration;
+
+use crate::timers::HandlerError;
 
 /// A boxed future, `Send` except on `wasm32`.
 #[cfg(not(target_arch = "wasm32"))]
@@ -38,3 +43,51 @@ impl<T: Send + ?Sized> MaybeSend for T {}
 pub trait MaybeSend {}
 #[cfg(target_arch = "wasm32")]
 impl<T: ?Sized> MaybeSend for T {}
+
+/// Polls a future that `make` builds and turns a panic of either into a handler's failure.
+pub(crate) async fn catch_panic<'a, T, F>(make: F) -> Result<T, HandlerError>
+where
+    F: FnOnce() -> BoxFuture<'a, Result<T, HandlerError>>,
+{
+    let mut future = match catch_unwind(AssertUnwindSafe(make)) {
+        Ok(future) => future,
+        Err(panic) => return Err(panicked(panic.as_ref())),
+    };
+    poll_fn(
+        |context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+            Ok(poll) => poll,
+            Err(panic) => Poll::Ready(Err(panicked(panic.as_ref()))),
+        },
+    )
+    .await
+}
+
+fn panicked(panic: &(dyn std::any::Any + Send)) -> HandlerError {
+    let text = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message");
+    HandlerError::new(format!("the handler panicked: {text}"))
+}
+
+/// A future, or a handler's failure if the sleep ends first.
+pub(crate) async fn or_deadline<T>(
+    future: impl Future<Output = Result<T, HandlerError>>,
+    mut sleep: BoxFuture<'static, ()>,
+    deadline: Duration,
+) -> Result<T, HandlerError> {
+    let mut future = pin!(future);
+    poll_fn(|context| {
+        if let Poll::Ready(result) = future.as_mut().poll(context) {
+            return Poll::Ready(result);
+        }
+        sleep.as_mut().poll(context).map(|()| {
+            let ms = deadline.as_millis();
+            Err(HandlerError::new(format!(
+                "the run passed its deadline of {ms} ms"
+            )))
+        })
+    })
+    .await
+}

@@ -1,2 +1,34 @@
-//! Timers.
+//! Timers: scheduling them, firing them, and what becomes of those that fail.
+
+mod activity;
+mod budget;
+mod call;
+mod due;
+mod engine;
+mod error;
+mod handle;
+mod handler;
+mod registry;
+mod report;
+mod retry;
+mod slots;
+mod timer;
+mod typed;
+
+pub use budget::{TickBudget, TickState};
+pub use call::{Claim, ClaimedCall, FinishedCall};
+pub use due::{DueTimer, OccurrenceId, TimerCtx};
+pub use engine::{CALLS_MAX, Engine, Tick, TickRequest, run_due, run_due_with_state};
+pub use error::TimerError;
+pub use handle::Timers;
+pub use handler::{DetachedHandler, Fired, HandlerError, TimerHandler};
+pub use registry::{
+    DETACHED_DEADLINE_MS, Execution, INLINE_DEADLINE_MS, Registration, Registry, RegistryError,
+};
+pub use report::{Counts, RunReport};
+pub use retry::RetryPolicy;
+pub use slots::Slots;
+pub use timer::Timer;
+pub use typed::{Typed, TypedHandler};
+
 pub use crate::kind::{KindSet, TimerKind};

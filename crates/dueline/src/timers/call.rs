@@ -1,0 +1,195 @@
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::activity::Running;
+use super::registry::{Handler, Registration};
+use super::slots::Slot;
+use super::{DetachedHandler, DueTimer, Fired, HandlerError, RetryPolicy, TimerCtx, TimerKind};
+use crate::future::{BoxFuture, MaybeSendSync, catch_panic, or_deadline};
+use crate::runtime::Runtime;
+use crate::store::{NamespaceStore, Partition};
+
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) type CallOutput = Box<dyn Any + Send + Sync>;
+#[cfg(target_arch = "wasm32")]
+pub(crate) type CallOutput = Box<dyn Any>;
+
+/// A detached handler with the type of its output hidden.
+pub(crate) trait ErasedDetached: MaybeSendSync {
+    fn call<'a>(
+        &'a self,
+        ctx: &'a TimerCtx<'a>,
+        timer: &'a DueTimer,
+    ) -> BoxFuture<'a, Result<CallOutput, HandlerError>>;
+
+    fn settle<'a>(
+        &'a self,
+        ctx: &'a TimerCtx<'a>,
+        timer: &'a DueTimer,
+        output: &'a CallOutput,
+    ) -> BoxFuture<'a, Result<Fired, HandlerError>>;
+
+    fn retry_policy(&self, timer: &DueTimer) -> Option<RetryPolicy>;
+
+    fn deadline_ms(&self, timer: &DueTimer) -> Option<u64>;
+}
+
+pub(crate) fn erase(handler: impl DetachedHandler) -> Arc<dyn ErasedDetached> {
+    Arc::new(Erased(handler))
+}
+
+struct Erased<H>(H);
+
+impl<H: DetachedHandler> ErasedDetached for Erased<H> {
+    fn call<'a>(
+        &'a self,
+        ctx: &'a TimerCtx<'a>,
+        timer: &'a DueTimer,
+    ) -> BoxFuture<'a, Result<CallOutput, HandlerError>> {
+        Box::pin(async move {
+            let output = self.0.call(ctx, timer).await?;
+            let output: CallOutput = Box::new(output);
+            Ok(output)
+        })
+    }
+
+    fn settle<'a>(
+        &'a self,
+        ctx: &'a TimerCtx<'a>,
+        timer: &'a DueTimer,
+        output: &'a CallOutput,
+    ) -> BoxFuture<'a, Result<Fired, HandlerError>> {
+        match output.downcast_ref::<H::Output>() {
+            Some(output) => self.0.settle(ctx, timer, output),
+            None => Box::pin(std::future::ready(Err(HandlerError::new(
+                "the output belongs to another handler",
+            )))),
+        }
+    }
+
+    fn retry_policy(&self, timer: &DueTimer) -> Option<RetryPolicy> {
+        self.0.retry_policy(timer)
+    }
+
+    fn deadline_ms(&self, timer: &DueTimer) -> Option<u64> {
+        self.0.deadline_ms(timer)
+    }
+}
+
+/// The durable claim of a timer: what a clean stop gives back.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    pub(crate) partition: Partition,
+    pub(crate) timer: DueTimer,
+}
+
+impl Claim {
+    /// The partition of the claimed timer.
+    pub fn partition(&self) -> &Partition {
+        &self.partition
+    }
+
+    /// The claimed timer.
+    pub fn timer(&self) -> &DueTimer {
+        &self.timer
+    }
+
+    /// When the claim ends and the timer comes back by itself, in milliseconds since 1970.
+    pub fn ends_at_ms(&self) -> u64 {
+        self.timer.key().due_ms
+    }
+}
+
+/// A claimed timer whose call is to be run, outside the tick, by the driver.
+///
+/// It holds a slot of its kind until it is dropped or settled.
+#[must_use = "a claimed call that is not run comes back only when its claim ends"]
+pub struct ClaimedCall {
+    pub(crate) claim: Claim,
+    pub(crate) registration: Registration,
+    pub(crate) store: Arc<dyn NamespaceStore>,
+    pub(crate) runtime: Runtime,
+    pub(crate) slot: Option<Slot>,
+    pub(crate) running: Running,
+}
+
+impl ClaimedCall {
+    /// The claim, to be released if the call is dropped.
+    pub fn claim(&self) -> &Claim {
+        &self.claim
+    }
+
+    /// The kind.
+    pub fn kind(&self) -> TimerKind {
+        self.claim.timer.kind()
+    }
+
+    /// How long the call may take.
+    pub fn deadline(&self) -> Duration {
+        Duration::from_millis(self.deadline_ms())
+    }
+
+    fn deadline_ms(&self) -> u64 {
+        match &self.registration.handler {
+            Handler::Detached(handler) => handler.deadline_ms(&self.claim.timer),
+            Handler::Inline(_) => None,
+        }
+        .unwrap_or(self.registration.deadline_ms)
+    }
+
+    /// Runs the call: to its end, its deadline or its panic, which all end in a [`FinishedCall`].
+    pub async fn run(self) -> FinishedCall {
+        let deadline = self.deadline();
+        let result = match &self.registration.handler {
+            Handler::Detached(handler) => {
+                let ctx = TimerCtx::new(
+                    self.store.as_ref(),
+                    &self.claim.partition,
+                    self.runtime.now_ms(),
+                );
+                let call = catch_panic(|| handler.call(&ctx, &self.claim.timer));
+                or_deadline(call, self.runtime.sleep(deadline), deadline).await
+            }
+            Handler::Inline(_) => Err(HandlerError::new("an inline handler has no call")),
+        };
+        FinishedCall { call: self, result }
+    }
+}
+
+impl fmt::Debug for ClaimedCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClaimedCall")
+            .field("claim", &self.claim)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A call that has ended, to be settled by [`Engine::settle`](super::Engine::settle).
+#[must_use = "a finished call that is not settled runs again when its claim ends"]
+pub struct FinishedCall {
+    pub(crate) call: ClaimedCall,
+    pub(crate) result: Result<CallOutput, HandlerError>,
+}
+
+impl FinishedCall {
+    /// The claim.
+    pub fn claim(&self) -> &Claim {
+        &self.call.claim
+    }
+
+    /// The error of the call, if it failed, panicked or ran over its deadline.
+    pub fn error(&self) -> Option<&HandlerError> {
+        self.result.as_ref().err()
+    }
+}
+
+impl fmt::Debug for FinishedCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FinishedCall")
+            .field("claim", &self.call.claim)
+            .field("error", &self.error())
+            .finish_non_exhaustive()
+    }
+}

