@@ -1,7 +1,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::codec::Reader;
-use super::{Header, Malformed, class, class_end};
+use super::{Header, Malformed, class, class_end, class_start};
 use crate::kind::TimerKind;
 use crate::limits::REFERENCE_BYTES_MAX;
 use crate::store::{Key, Value};
@@ -53,11 +53,20 @@ impl TimerKey {
         if reference.len() > REFERENCE_BYTES_MAX {
             return Err(Malformed("reference over 512 bytes"));
         }
-        Ok(Self { kind, due_ms, generation, reference })
+        Ok(Self {
+            kind,
+            due_ms,
+            generation,
+            reference,
+        })
     }
 
-    /// The first key of a lane.
+    /// The first key of a lane. The lane of kind 0 begins with the class: a key too short to name
+    /// its kind lies there.
     pub fn lane_start(kind: TimerKind) -> Key {
+        if !kind.is_valid() {
+            return class_start(class::TIMER);
+        }
         Bytes::copy_from_slice(&[class::TIMER, 0, kind.0])
     }
 
@@ -93,7 +102,11 @@ pub struct TimerRow {
 impl TimerRow {
     /// The value's bytes.
     pub fn encode(&self) -> Value {
-        let error = self.header.failure.as_ref().map_or(0, |failure| failure.error.len() + 10);
+        let error = self
+            .header
+            .failure
+            .as_ref()
+            .map_or(0, |failure| failure.error.len() + 10);
         let mut value = BytesMut::with_capacity(12 + error + self.payload.len());
         self.header.encode(&mut value);
         value.put_slice(&self.payload);
@@ -107,7 +120,10 @@ impl TimerRow {
     pub fn decode(value: &Value) -> Result<Self, Malformed> {
         let mut reader = Reader::new(value);
         let header = Header::decode(&mut reader)?;
-        Ok(Self { header, payload: reader.rest() })
+        Ok(Self {
+            header,
+            payload: reader.rest(),
+        })
     }
 }
 
@@ -132,5 +148,8 @@ pub fn lane_head(key: &[u8]) -> Option<LaneHead> {
     for (to, from) in padded.iter_mut().zip(due) {
         *to = *from;
     }
-    Some(LaneHead { kind, due_ms: u64::from_be_bytes(padded) })
+    Some(LaneHead {
+        kind,
+        due_ms: u64::from_be_bytes(padded),
+    })
 }
