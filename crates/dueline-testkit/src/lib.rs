@@ -30,12 +30,14 @@ mod clock;
 mod commit;
 mod entropy;
 mod fault_store;
+mod handler;
 
 pub use block_on::block_on;
 pub use clock::ManualClock;
 pub use commit::commit;
 pub use entropy::SequenceEntropy;
 pub use fault_store::{CallCounts, CommitFault, FaultStore, ReadCall};
+pub use handler::{FnHandler, handler};
 
 use std::sync::Arc;
 
