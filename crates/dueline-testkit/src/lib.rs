@@ -27,11 +27,15 @@
 
 mod block_on;
 mod clock;
+mod commit;
 mod entropy;
+mod fault_store;
 
 pub use block_on::block_on;
 pub use clock::ManualClock;
+pub use commit::commit;
 pub use entropy::SequenceEntropy;
+pub use fault_store::{CallCounts, CommitFault, FaultStore, ReadCall};
 
 use std::sync::Arc;
 
