@@ -6,6 +6,7 @@ mod kind;
 pub mod limits;
 pub mod rows;
 pub mod runtime;
+pub mod sql;
 pub mod store;
 pub mod timers;
 
