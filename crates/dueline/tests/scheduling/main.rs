@@ -9,12 +9,12 @@
 mod cancel;
 mod change;
 mod contention;
-// mod dead;
+mod dead;
 mod fixture;
-// mod kind_names;
+mod kind_names;
 // mod limits;
-// mod listing;
-// mod lanes;
+mod lanes;
+mod listing;
 // mod model;
 mod plan;
 mod policy;
