@@ -4,7 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::call::{ErasedDetached, erase};
-use super::{DetachedHandler, KindSet, RetryPolicy, TimerHandler, TimerKind, Typed, TypedHandler};
+use super::typed::TypedDetached;
+use super::{
+    DetachedHandler, KindSet, RetryPolicy, TimerHandler, TimerKind, Typed, TypedDetachedHandler,
+    TypedHandler,
+};
 use crate::limits::GROUP_TIMERS_MAX;
 
 /// Default deadline of an inline fire, in milliseconds.
@@ -75,6 +79,14 @@ impl Registration {
             retry: RetryPolicy::default(),
             per_tick_max: None,
             codec_version: 0,
+        }
+    }
+
+    /// A detached handler whose payload is a JSON value of a type.
+    pub fn typed_detached<H: TypedDetachedHandler>(handler: H) -> Self {
+        Self {
+            codec_version: H::CODEC_VERSION,
+            ..Self::detached(TypedDetached(handler))
         }
     }
 
