@@ -77,8 +77,10 @@ impl Calls {
             watch.finish(finished);
             drop(busy);
         });
-        if let Some(call) = self.lock().calls.get_mut(&id) {
-            call.task = Some(task);
+        match self.lock().calls.get_mut(&id) {
+            Some(call) => call.task = Some(task),
+            // It has ended already, or was cut before its task was known.
+            None => task.abort(),
         }
     }
 
