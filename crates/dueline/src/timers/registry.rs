@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::call::{ErasedDetached, erase};
 use super::typed::TypedDetached;
@@ -133,6 +134,11 @@ impl Registration {
     pub fn codec_version(mut self, codec_version: u16) -> Self {
         self.codec_version = codec_version;
         self
+    }
+
+    /// How long a run may take, for a driver that watches it.
+    pub fn deadline(&self) -> Duration {
+        Duration::from_millis(self.deadline_ms)
     }
 
     /// How the handler runs.
