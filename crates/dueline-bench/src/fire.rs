@@ -79,7 +79,7 @@ fn fire(path: &Path, timers: u64, group: u16) -> Result<Duration, Box<dyn std::e
     let here = store.for_blocking_threads().ok_or("no handle for blocking threads")?;
     let ticks: Arc<dyn NamespaceStore> = Arc::clone(&here) as Arc<dyn NamespaceStore>;
     let registry = Registry::new().with(BUMP, Registration::inline(Bump).group_max(group))?;
-    let engine = Engine::new(ticks, dueline_tokio::system_runtime(), registry);
+    let engine = Engine::new(ticks, dueline_tokio::system_runtime()?, registry);
     let partition = Partition::new("backlog")?;
     let backlog: Vec<(Timer, Policy)> = (0..timers)
         .map(|number| {

@@ -98,7 +98,7 @@ impl Handle {
         &self,
         partition: &Partition,
         kind: TimerKind,
-    ) -> Result<(), TimerError> {
+    ) -> Result<bool, TimerError> {
         self.inner.engine.pause_and_drain(partition, kind).await
     }
 
