@@ -5,16 +5,16 @@
 //! points at. Method: states are set by hand as rows, a race is run inside the store just before
 //! the commit it races, and the whole partition is checked after each step.
 
-// mod bulk;
+mod bulk;
 mod cancel;
 mod change;
 mod contention;
 mod dead;
 mod fixture;
 mod kind_names;
-// mod limits;
 mod lanes;
+mod limits;
 mod listing;
-// mod model;
+mod model;
 mod plan;
 mod policy;
