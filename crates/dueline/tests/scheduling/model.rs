@@ -17,7 +17,7 @@ use super::fixture::{KIND, World, move_batch, reference_of};
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Action {
     Schedule(Policy, u64),
     ScheduleIfMatch { due_ms: u64, right: bool },
@@ -32,7 +32,7 @@ enum Action {
     Advance(u64),
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Record {
     state: TimerState,
     asked_ms: u64,
@@ -78,7 +78,7 @@ impl Model {
             _ => ScheduleOutcome::Replaced,
         };
         match (policy, old.state) {
-            (Policy::IfAbsent, _) => (old.clone(), ScheduleOutcome::Kept),
+            (Policy::IfAbsent, _) => (*old, ScheduleOutcome::Kept),
             (Policy::KeepEarliest, TimerState::Pending) => {
                 let kicked = Record {
                     asked_ms: old.asked_ms.min(due_ms),
@@ -90,7 +90,7 @@ impl Model {
             (Policy::KeepEarliest, TimerState::Retrying) => {
                 let kicked = Record {
                     payload: fresh.payload,
-                    ..old.clone()
+                    ..*old
                 };
                 (kicked, outcome)
             }
@@ -156,7 +156,7 @@ fn timer(name: &'static str, due_ms: u64, payload: u64) -> Timer {
 }
 
 fn schedule(world: &World, model: &mut Model, name: &'static str, policy: Policy, due_ms: u64) {
-    let old = model.names.get(name).cloned();
+    let old = model.names.get(name).copied();
     let left = model.schedule(old.as_ref(), policy, due_ms);
     let timer = timer(name, due_ms, model.payload);
     let made = block_on(world.timers.schedule(&world.partition, timer, policy)).unwrap();
@@ -178,7 +178,7 @@ fn schedule_many(world: &World, model: &mut Model, asked: [(Policy, u64); 4]) {
             .schedule_many(&world.partition, timers.collect()),
     );
     for ((name, (policy, due_ms)), made) in names.into_iter().zip(asked).zip(answers) {
-        let old = model.names.get(name).cloned();
+        let old = model.names.get(name).copied();
         let left = model.schedule(old.as_ref(), policy, due_ms);
         note(model, name, left, made.unwrap());
     }
@@ -191,7 +191,7 @@ fn schedule_if_match(
     due_ms: u64,
     right: bool,
 ) {
-    let old = model.names.get(name).cloned();
+    let old = model.names.get(name).copied();
     let generation = old
         .as_ref()
         .map_or(1, |old| old.generation + u64::from(!right));
@@ -225,7 +225,7 @@ fn cancel(world: &World, model: &mut Model, name: &'static str) {
 }
 
 fn change(world: &World, model: &mut Model, name: &'static str, due_at_ms: Option<u64>) {
-    let old = model.names.get(name).cloned();
+    let old = model.names.get(name).copied();
     let payload = due_at_ms.is_none().then(|| model.payload + 1);
     let change = Change {
         due_at_ms,
@@ -271,7 +271,7 @@ fn requeued(model: &Model, old: Record) -> (Record, ScheduleOutcome) {
 fn fire_now(world: &World, model: &mut Model, name: &'static str) {
     let reference = reference_of(name);
     let made = block_on(world.timers.fire_now(&world.partition, KIND, &reference));
-    let Some(old) = model.names.get(name).cloned() else {
+    let Some(old) = model.names.get(name).copied() else {
         assert!(matches!(made, Err(TimerError::NotFound)));
         return;
     };
@@ -305,7 +305,7 @@ fn first_dead(world: &World, model: &mut Model, purge: bool) {
         .into_iter()
         .find(|name| *name == view.reference)
         .unwrap();
-    let old = model.names[name].clone();
+    let old = model.names[name];
     if purge {
         assert!(block_on(world.timers.purge(&world.partition, &view.id)).unwrap());
         model.names.remove(name);
