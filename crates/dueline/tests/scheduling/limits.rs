@@ -2,7 +2,7 @@
 
 use dueline::Bytes;
 use dueline::limits::{DUE_MS_MAX, PAYLOAD_BYTES_MAX, REFERENCE_BYTES_MAX};
-use dueline::store::StoreErrorKind;
+use dueline::store::{Batch, StoreErrorKind};
 use dueline::timers::{
     Change, Policy, ScheduleOutcome, Scheduled, Timer, TimerError, TimerKind, TimerState,
 };
@@ -195,6 +195,12 @@ fn a_full_store_refuses_new_timers_and_takes_every_removal_and_move() {
     assert!(full(many));
     world.check();
 
+    // The engine's own rows have taken the store over its limit, into the reserve.
+    let mut engine = Batch::new().put("grown", vec![0; 100]);
+    engine.uses_reserve = true;
+    world.write(engine);
+    assert!(world.memory.bytes() > 2_000);
+
     let dead = block_on(world.timers.dead(&world.partition, None, None, 10))
         .unwrap()
         .dead;
@@ -208,5 +214,6 @@ fn a_full_store_refuses_new_timers_and_takes_every_removal_and_move() {
     let cancelled = block_on(world.timers.cancel(&world.partition, KIND, &live, None)).unwrap();
     assert!(cancelled.is_some());
     world.check();
+    world.write(Batch::new().delete("grown"));
     schedule(&world, Timer::new(KIND, "new").named()).expect("there is room again");
 }
