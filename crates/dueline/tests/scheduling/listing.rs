@@ -278,6 +278,25 @@ fn a_cursor_is_good_for_its_own_query_alone() {
 }
 
 #[test]
+fn a_cursor_of_one_prefix_is_refused_for_a_longer_one() {
+    let world = World::new();
+    for name in ["ab", "abc", "abcd"] {
+        world.put_in_state(name, TimerState::Pending, 50_000);
+    }
+    let query = |prefix, after| ListQuery {
+        limit: 1,
+        after,
+        ..by_name(prefix)
+    };
+    let cursor = list(&world, &query(b"a", None)).next;
+    for prefix in [b"ab".as_slice(), b"", b"b"] {
+        let foreign = query(prefix, cursor.clone());
+        let answer = block_on(world.timers.list(&world.partition, &foreign));
+        assert!(matches!(answer, Err(TimerError::Invalid(_))), "{prefix:?}");
+    }
+}
+
+#[test]
 fn a_forged_cursor_is_refused_and_reads_nothing_else() {
     let world = world_of_all_states();
     let query = ListQuery {
