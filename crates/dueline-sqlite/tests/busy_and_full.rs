@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::process::Command;
+
 use dueline::store::{Batch, NamespaceStore, StoreErrorKind, WakeSettle, WakeStore};
 use dueline_sqlite::{OpenError, SizeLimit, SqliteStore};
 use support::{Home, KIND, apply, block_on, get, partition, timer, wakes};
@@ -145,4 +147,57 @@ fn at_the_hard_limit_of_the_engine_nothing_is_written_and_others_in_the_commit_a
     assert_eq!(get(&store, &a, "small"), None);
     assert!(get(&store, &a, "other").is_some());
     apply(&store, &a, Batch::new().put("again", vec![7; 100_000]));
+}
+
+const CHILD_FOLDER: &str = "DUELINE_TEST_CHILD_FOLDER";
+
+/// A file system of 2 MiB is mounted in a namespace of its own, which only a superuser may make on
+/// Linux; elsewhere the test has nothing to say, and the limits above stand for it.
+#[test]
+fn a_file_system_without_room_is_full_and_works_again_when_there_is_some() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "mount -t tmpfs -o size=2m tmpfs \"$DUELINE_TEST_CHILD_FOLDER\" || exit 0; \
+                  exec \"$0\" --exact child_on_a_small_file_system --nocapture";
+    let child = Command::new("unshare")
+        .args(["--mount", "sh", "-c", script])
+        .arg(std::env::current_exe().unwrap())
+        .env(CHILD_FOLDER, folder.path())
+        .output();
+    let Ok(child) = child else { return };
+    let said = String::from_utf8_lossy(&child.stdout);
+    let errors = String::from_utf8_lossy(&child.stderr);
+    assert!(
+        child.status.success() || errors.contains("not permitted"),
+        "{said}\n{errors}"
+    );
+}
+
+/// Does nothing unless another test starts it as a process of its own.
+#[test]
+fn child_on_a_small_file_system() {
+    let Some(folder) = std::env::var_os(CHILD_FOLDER) else {
+        return;
+    };
+    let folder = std::path::PathBuf::from(folder);
+    let ballast = folder.join("ballast");
+    std::fs::write(&ballast, vec![0; 256 << 10]).unwrap();
+    let home = Home::new();
+    let store = SqliteStore::open(folder.join("timers.db"), home.options()).unwrap();
+    let a = partition("a");
+    apply(&store, &a, Batch::new().put(timer(KIND, 5_000, 1), "x"));
+    let rows = fill(&store);
+    println!("{rows} rows before the file system was full");
+    assert!(rows > 10);
+    for _ in 0..30 {
+        let more = Batch::new().put("more", vec![7; 100_000]);
+        assert_eq!(
+            block_on(store.apply(&a, more)).unwrap_err().kind(),
+            StoreErrorKind::Full
+        );
+        assert_eq!(get(&store, &a, "more"), None);
+        assert!(get(&store, &a, "row-000000").is_some());
+    }
+    std::fs::remove_file(&ballast).unwrap();
+    apply(&store, &a, Batch::new().put("more", vec![7; 1_000]));
+    assert_eq!(wakes(&store), [(5_000, "a".into(), 16)]);
 }
