@@ -31,6 +31,7 @@ mod commit;
 mod entropy;
 mod fault_store;
 mod handler;
+pub mod model;
 
 pub use block_on::block_on;
 pub use clock::ManualClock;
