@@ -110,12 +110,14 @@ impl Place {
         named
     }
 
-    /// Whether an effect at this time would be before its due.
-    pub(super) fn is_early(&self, now_ms: u64) -> bool {
-        let Some(header) = &self.header else {
-            return false;
-        };
-        now_ms < header.original_due_ms || (!header.flags.claimed && now_ms < self.at_ms)
+    /// Whether an effect at this time would be before its due. A claimed timer was found due when it
+    /// was claimed, so for it the latest time seen counts: a clock may step back while a call runs.
+    pub(super) fn is_early(&self, now_ms: u64, latest_ms: u64) -> bool {
+        match &self.header {
+            Some(header) if header.flags.claimed => latest_ms < header.original_due_ms,
+            Some(header) => now_ms < header.original_due_ms || now_ms < self.at_ms,
+            None => false,
+        }
     }
 
     /// The rule that a move of the engine from here to there breaks, if any.

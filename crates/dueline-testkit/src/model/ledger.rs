@@ -156,7 +156,7 @@ impl Ledger {
                     if !self.effects.insert(entry.clone()) {
                         self.broke(format!("took effect twice: {occurrence:?}"));
                     }
-                    if from.is_early(now_ms) {
+                    if from.is_early(now_ms, self.latest_ms) {
                         self.broke(format!("took effect early, at {now_ms}: {from:?}"));
                     }
                 } else if source == Source::Engine && !cuts.contains(occurrence) {
