@@ -7,7 +7,7 @@ use dueline::runtime::{Clock, Runtime};
 use dueline::store::{Batch, NamespaceStore, Partition, WakeStore};
 use dueline::store::{LaneWake, Wake};
 use dueline::timers::{
-    ClaimedCall, Engine, KindSet, Policy, Registration, Registry, RetryPolicy, Tick, TickBudget,
+    ClaimedCall, Counts, Engine, KindSet, Policy, Registration, Registry, RetryPolicy, Tick, TickBudget,
     TickRequest, Timer, TimerKind, Timers,
 };
 use dueline_testkit::model::{ActorStore, Arena, Mishap, Random, Source, Tasks};
@@ -52,7 +52,7 @@ impl Weather {
 }
 
 enum Ended {
-    Tick(Tick),
+    Tick(Tick, TickBudget),
     Other,
 }
 
@@ -139,7 +139,7 @@ impl Driver {
                 cautious_until_ms,
             };
             let mut state = engine.start_tick(budget);
-            Ended::Tick(engine.tick(request, &mut state).await)
+            Ended::Tick(engine.tick(request, &mut state).await, budget)
         }
     }
 }
@@ -162,6 +162,9 @@ pub struct History {
     drivers: Vec<Driver>,
     tasks: Tasks<Ended>,
     seed: u64,
+    broken: Vec<String>,
+    /// What every tick together did.
+    pub seen: Counts,
 }
 
 impl History {
@@ -200,16 +203,19 @@ impl History {
             drivers,
             tasks: Tasks::new(),
             seed,
+            broken: Vec::new(),
+            seen: Counts::default(),
         }
     }
 
     /// Runs the history and what is left behind it to the end; every rule that was broken.
-    pub fn run(mut self) -> Vec<String> {
+    pub fn run(&mut self) -> Vec<String> {
         for _ in 0..self.weather.steps {
             self.step();
         }
         self.quiesce();
-        let mut broken = self.arena.ledger().broken().to_vec();
+        let mut broken = std::mem::take(&mut self.broken);
+        broken.extend_from_slice(self.arena.ledger().broken());
         let left = self.arena.ledger().timers(&self.partition);
         if !left.is_empty() {
             broken.push(format!("left at the end: {left:?}"));
@@ -240,11 +246,22 @@ impl History {
 
     fn poll_one(&mut self) {
         let place = self.random.below(self.tasks.len() as u64) as usize;
-        if let Some((owner, Ended::Tick(tick))) = self.tasks.step(place) {
+        if let Some((owner, Ended::Tick(tick, budget))) = self.tasks.step(place) {
+            self.check_budget(&tick, budget);
             for call in tick.calls {
                 self.begin_call(owner, call);
             }
         }
+    }
+
+    /// No tick does more than its budget allows.
+    fn check_budget(&mut self, tick: &Tick, budget: TickBudget) {
+        let (report, most) = (&tick.report, u64::from(budget.max_fired));
+        let capped = |counts: &Counts| counts.progressed() <= u64::from(budget.max_per_kind);
+        if report.total.progressed() > most || !report.per_kind.values().all(capped) {
+            self.broken.push(format!("over its budget {budget:?}: {report:?}"));
+        }
+        self.seen.add(&report.total);
     }
 
     fn begin_call(&mut self, owner: usize, call: ClaimedCall) {
@@ -413,7 +430,8 @@ impl History {
         let now_ms = self.clock.wall_ms() as u64;
         self.advance(first.at_ms.saturating_sub(now_ms));
         let tick = self.drivers[0].tick(&self.partition, TickBudget::default(), true);
-        if let Ended::Tick(tick) = block_on(tick) {
+        if let Ended::Tick(tick, budget) = block_on(tick) {
+            self.check_budget(&tick, budget);
             for call in tick.calls {
                 let finished = block_on(call.run());
                 let _counts = block_on(self.drivers[0].engine.settle(finished));
