@@ -63,6 +63,41 @@ fn a_dead_timer_shows_what_it_was_and_what_it_died_of() {
 }
 
 #[test]
+fn a_dead_timer_is_found_by_its_name() {
+    let world = World::new();
+    for state in TimerState::ALL {
+        world.put_in_state(state.as_str(), state, 9_000);
+        let reference = reference_of(state.as_str());
+        let found = block_on(
+            world
+                .timers
+                .dead_by_name(&world.partition, KIND, &reference),
+        );
+        let found = found.unwrap().map(|view| view.id);
+        let expected = (state == TimerState::Dead).then(|| only(&world));
+        assert_eq!(found, expected, "{state}");
+    }
+    let nobody = reference_of("nobody");
+    let found = block_on(world.timers.dead_by_name(&world.partition, KIND, &nobody));
+    assert_eq!(found.unwrap(), None);
+}
+
+#[test]
+fn a_long_list_of_the_dead_comes_in_pages_of_what_was_asked() {
+    let world = World::new();
+    bury_many(&world, 300);
+    assert_eq!(dead(&world, None, 200).dead.len(), 200);
+    let all = dead(&world, None, 1_000);
+    assert_eq!((all.dead.len(), all.next), (300, None));
+    let exact = dead(&world, None, 300);
+    assert_eq!(
+        (exact.dead.len(), exact.next),
+        (300, None),
+        "an exact fit has no empty page"
+    );
+}
+
+#[test]
 fn pages_of_the_dead_go_by_kind_and_time_of_death_and_meet_each_once() {
     let world = World::new();
     for (number, reference) in ["d", "a", "c", "b", "e"].into_iter().enumerate() {
