@@ -155,7 +155,16 @@ fn the_id_of_a_dead_timer_is_url_safe_text_that_reads_back() {
     assert_eq!(text.parse::<DeadId>().unwrap(), id);
     let too_long = "a".repeat(4_000);
     let upper = text.to_uppercase();
-    for wrong in ["", "zz", "1", "10", &text[..20], &upper, &too_long, "\u{e9}\u{20ac}"] {
+    for wrong in [
+        "",
+        "zz",
+        "1",
+        "10",
+        &text[..20],
+        &upper,
+        &too_long,
+        "\u{e9}\u{20ac}",
+    ] {
         assert!(wrong.parse::<DeadId>().is_err(), "{wrong}");
     }
 }
