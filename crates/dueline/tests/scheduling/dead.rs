@@ -1,6 +1,8 @@
 //! Dead timers: listed, requeued, purged.
 
-use dueline::rows::{DeadKey, DeadReason, DeadRow, Failure, Header, TimerKey, TimerRow, class};
+use dueline::rows::{
+    DeadKey, DeadReason, DeadRow, Failure, Header, NameKey, TimerKey, TimerRow, class,
+};
 use dueline::store::{Batch, StoreErrorKind};
 use dueline::timers::{
     DeadId, DeadPage, ScheduleOutcome, Scheduled, Timer, TimerError, TimerKind, TimerState,
@@ -359,6 +361,21 @@ fn a_page_that_the_store_stops_is_resumed_from_the_same_place() {
     let page = block_on(world.timers.requeue_page(&world.partition, None, None, 64)).unwrap();
     assert_eq!(page.requeued.len(), 6);
     world.check();
+}
+
+#[test]
+fn a_name_that_does_not_decode_holds_up_only_its_own_timer() {
+    let world = World::new();
+    bury_many(&world, 3);
+    let name = NameKey {
+        kind: KIND,
+        reference: reference_of("n001"),
+    };
+    world.write(Batch::new().put(name.encode(), "?"));
+    let page = block_on(world.timers.requeue_page(&world.partition, None, None, 64)).unwrap();
+    assert_eq!((page.requeued.len(), page.left), (2, 1));
+    let id = only(&world);
+    assert!(matches!(requeue(&world, &id), Err(TimerError::Store(_))));
 }
 
 #[test]
