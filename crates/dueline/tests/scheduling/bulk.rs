@@ -218,6 +218,18 @@ fn large_payloads_are_spread_over_batches() {
 }
 
 #[test]
+fn many_large_payloads_are_spread_over_transactions() {
+    let world = World::new();
+    let payload = Bytes::from(vec![7; 256 * 1024]);
+    let timers = (0..70).map(|number| (named(number).payload(payload.clone()), Policy::Replace));
+    let answers = schedule_many(&world, timers.collect());
+    assert!(answers.iter().all(Result::is_ok));
+    assert_eq!(world.store.counts().commits(), 3, "8 MiB each");
+    assert_eq!(world.class_rows(class::TIMER).len(), 70);
+    world.check();
+}
+
+#[test]
 fn an_error_of_the_store_is_answered_to_those_it_stopped() {
     let world = World::new();
     let fault = CommitFault::StoppedAfter {

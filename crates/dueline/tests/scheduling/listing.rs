@@ -366,6 +366,26 @@ fn a_filter_that_few_pass_ends_in_short_pages_not_in_long_calls() {
 }
 
 #[test]
+fn large_payloads_end_a_page_early_and_lose_nothing() {
+    let world = World::new();
+    for number in 0..300_u64 {
+        let timer = Timer::new(KIND, format!("n{number:03}")).due_at(number);
+        world.schedule(timer.payload(vec![0; 64 * 1_024]).named());
+    }
+    for prefix in [None, Some(Bytes::new())] {
+        let query = ListQuery {
+            prefix,
+            limit: 1_000,
+            ..ListQuery::new(KIND)
+        };
+        let (mut found, pages) = walk(&world, query);
+        assert_eq!(pages, 3, "8 MiB of payload in each page but the last");
+        found.dedup();
+        assert_eq!(found.len(), 300);
+    }
+}
+
+#[test]
 fn rows_that_do_not_decode_hide_nothing() {
     let world = World::new();
     world.put_in_state("a", TimerState::Pending, 50_000);

@@ -19,6 +19,7 @@ mod change;
 mod contention;
 mod dead;
 mod fixture;
+mod futures;
 mod kind_names;
 mod lanes;
 mod limits;
