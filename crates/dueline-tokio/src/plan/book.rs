@@ -142,7 +142,11 @@ impl Book {
         ended: &Ended,
         now: Duration,
     ) -> (Option<Duration>, Vec<LaneWake>) {
-        let Some(turn) = self.turns.get_mut(partition) else {
+        let Some(turn) = self
+            .turns
+            .get_mut(partition)
+            .filter(|turn| turn.state == State::Running)
+        else {
             return (None, Vec::new());
         };
         self.running = self.running.saturating_sub(1);

@@ -1,4 +1,3 @@
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use dueline::store::{LaneWake, Partition, Wake};
@@ -27,12 +26,8 @@ impl Scheduler {
                         self.status.totals.add(&counts);
                     }
                 }
-                Event::Released(true) => {
-                    self.shared.released.fetch_add(1, Ordering::Relaxed);
-                }
-                Event::Released(false) => {
-                    self.shared.unreleased.fetch_add(1, Ordering::Relaxed);
-                }
+                // It has freed a slot; that is looked at in any case.
+                Event::Released => {}
                 Event::Requeued(step) => self.requeued(step, reading.monotonic),
                 Event::Audited(page) => self.audited(page, reading.monotonic),
             }
