@@ -10,7 +10,7 @@ use dueline::store::Batch;
 use dueline::timers::{Fired, HandlerError, Registration, RetryPolicy, TickBudget};
 use dueline_testkit::block_on;
 
-use crate::world::handlers::{Calls, Seen, complete, poll, reference_of};
+use crate::world::handlers::{Calls, Seen, complete, poll};
 use crate::world::{A, B, World};
 
 fn named_state(world: &World, reference: &'static str) -> NameState {
@@ -428,5 +428,4 @@ fn a_pause_waits_for_the_calls_that_began_before_it() {
     assert!(poll(pause.as_mut()).is_pending());
     assert_eq!(block_on(engine.settle(finished)).fired, 1);
     assert!(poll(pause.as_mut()).is_ready());
-    let _ = reference_of;
 }

@@ -317,7 +317,6 @@ fn ten_thousand_schedules_of_one_name_during_ticks_fire_once_per_final_due() {
     let world = World::at(1_000_000);
     let fired = Seen::default();
     let noted = fired.clone();
-    let committed = Arc::new(Mutex::new(BTreeMap::<String, u32>::new()));
     let engine = world.engine([(
         A,
         Registration::inline(handler(move |_, timer| {
@@ -382,7 +381,6 @@ fn ten_thousand_schedules_of_one_name_during_ticks_fire_once_per_final_due() {
         .filter(|(key, _)| key.starts_with(b"fired/"))
         .count();
     assert_eq!(all, marks, "and no other has fired");
-    assert!(committed.lock().unwrap().is_empty());
 }
 
 #[test]
