@@ -238,7 +238,7 @@ impl TickRun<'_> {
 
     /// Remembers the timer rows a committed batch put and deleted, so that this tick neither fires
     /// the new ones nor runs the gone ones.
-    fn note_writes(&mut self, row: &DueRow, batch: &Batch) {
+    pub(super) fn note_writes(&mut self, row: &DueRow, batch: &Batch) {
         for write in &batch.writes {
             let key = write.key();
             if *key == row.key || !is_of_class(key, class::TIMER) {

@@ -182,9 +182,11 @@ impl<'a> TickRun<'a> {
                 self.set_back(row, planned, "the outcome of the commit was unknown")
                     .await
             }
-            Ok(None) => self
-                .report
-                .count(kind, |counts| counts.unknown_outcome += 1),
+            Ok(None) => {
+                self.note_writes(&row, &planned.batch);
+                self.report
+                    .count(kind, |counts| counts.unknown_outcome += 1);
+            }
             Err(error) => self.hold(&row, &error),
         }
     }
