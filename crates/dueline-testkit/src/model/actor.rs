@@ -26,10 +26,7 @@ impl ActorStore {
         Self { arena, source }
     }
 
-    async fn read<T>(
-        &self,
-        read: BoxFuture<'_, Result<T, StoreError>>,
-    ) -> Result<T, StoreError> {
+    async fn read<T>(&self, read: BoxFuture<'_, Result<T, StoreError>>) -> Result<T, StoreError> {
         give_way().await;
         match self.arena.next_mishap() {
             None => {}

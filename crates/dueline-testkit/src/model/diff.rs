@@ -86,7 +86,10 @@ impl Place {
     pub(super) fn all_named(rows: &BTreeMap<Key, Value>, name: &NameKey) -> Vec<NameRow> {
         let mut named = Vec::new();
         let lanes = [
-            (TimerKey::lane_start(name.kind), TimerKey::lane_end(name.kind)),
+            (
+                TimerKey::lane_start(name.kind),
+                TimerKey::lane_end(name.kind),
+            ),
             (DeadKey::lane_start(name.kind), DeadKey::lane_end(name.kind)),
         ];
         for (start, end) in lanes {

@@ -7,8 +7,8 @@ use dueline::runtime::{Clock, Runtime};
 use dueline::store::{Batch, NamespaceStore, Partition, WakeStore};
 use dueline::store::{LaneWake, Wake};
 use dueline::timers::{
-    ClaimedCall, Counts, Engine, KindSet, Policy, Registration, Registry, RetryPolicy, Tick, TickBudget,
-    TickRequest, Timer, TimerKind, Timers,
+    ClaimedCall, Counts, Engine, KindSet, Policy, Registration, Registry, RetryPolicy, Tick,
+    TickBudget, TickRequest, Timer, TimerKind, Timers,
 };
 use dueline_testkit::model::{ActorStore, Arena, Mishap, Random, Source, Tasks};
 use dueline_testkit::{ManualClock, SequenceEntropy, block_on};
@@ -259,7 +259,8 @@ impl History {
         let (report, most) = (&tick.report, u64::from(budget.max_fired));
         let capped = |counts: &Counts| counts.progressed() <= u64::from(budget.max_per_kind);
         if report.total.progressed() > most || !report.per_kind.values().all(capped) {
-            self.broken.push(format!("over its budget {budget:?}: {report:?}"));
+            self.broken
+                .push(format!("over its budget {budget:?}: {report:?}"));
         }
         self.seen.add(&report.total);
     }
@@ -411,7 +412,11 @@ impl History {
             drop(block_on(self.client.resume(&self.partition, kind)));
         }
         let clocks = [&self.clock, &self.client_clock, &self.drivers[0].clock];
-        let now_ms = clocks.map(|clock| clock.wall_ms()).into_iter().max().unwrap();
+        let now_ms = clocks
+            .map(|clock| clock.wall_ms())
+            .into_iter()
+            .max()
+            .unwrap();
         for clock in clocks {
             clock.set_wall_ms(now_ms);
         }

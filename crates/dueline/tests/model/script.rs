@@ -1,6 +1,6 @@
 //! A handler whose timers carry what is to become of them: every way a run can end, as data.
 
-use dueline::rows::{NameKey, NameRow, NameState, TimerKey, TimerRow, Flags, Header};
+use dueline::rows::{Flags, Header, NameKey, NameRow, NameState, TimerKey, TimerRow};
 use dueline::runtime::Runtime;
 use dueline::store::{Batch, Key};
 use dueline::timers::{
@@ -85,8 +85,9 @@ impl Script {
             kind: TimerKind(bytes[2]),
             reference: bytes.slice(3..),
         };
-        let is_own =
-            timer.is_named() && target.kind == timer.kind() && target.reference == *timer.reference();
+        let is_own = timer.is_named()
+            && target.kind == timer.kind()
+            && target.reference == *timer.reference();
         let failing = timer.attempt() <= u16::from(times);
         let done = Batch::new().put(effect_key(timer), "");
         match op {
@@ -209,7 +210,9 @@ async fn count(
         .iter()
         .flatten()
         .filter_map(|value| std::str::from_utf8(value).ok()?.parse::<u64>().ok())
-        .fold(1 + u64::from(timer.kind().0), |sum, n| (sum * 31 + n) % 1_000_003);
+        .fold(1 + u64::from(timer.kind().0), |sum, n| {
+            (sum * 31 + n) % 1_000_003
+        });
     Ok(batch
         .require_unchanged(from, seen[0].clone())
         .require_unchanged(to.clone(), seen[1].clone())
