@@ -38,7 +38,11 @@ enum Bench {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     match Arguments::parse().bench {
-        Bench::Fire { timers, rounds, group } => fire::run(timers, rounds, &group),
+        Bench::Fire {
+            timers,
+            rounds,
+            group,
+        } => fire::run(timers, rounds, &group),
     }
 }
 

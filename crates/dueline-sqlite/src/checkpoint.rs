@@ -25,7 +25,7 @@ impl Shared {
     /// Checkpoints if the log is long enough and nobody is committing; who is sees to it. The
     /// caller looks at the queue afterwards, as after a commit.
     pub(crate) fn checkpoint_if_due(&self) {
-        let Ok(mut side) = self.write_side.try_lock() else {
+        let Some(mut side) = self.try_write_side() else {
             return;
         };
         let Some(side) = side.as_mut() else { return };
@@ -46,9 +46,13 @@ impl Shared {
         } else {
             checkpoint(connection, "PASSIVE")
         };
-        if let Err(error) = done {
-            tracing::warn!(%error, pages, "the log could not be checkpointed; it is tried again");
+        let failed = done.is_err();
+        if let Err(error) = done
+            && !side.checkpoint_failed
+        {
+            tracing::warn!(%error, pages, "the log cannot be checkpointed; tried at every commit");
         }
+        side.checkpoint_failed = failed;
     }
 
     /// Checkpoints as much as can be without waiting for anybody.

@@ -4,8 +4,6 @@
 //! because the holder looks at the queue again *after* letting go: either the holder sees the new
 //! work, or the thread that queued it finds the connection free. So nothing is stranded.
 
-use std::sync::TryLockError;
-
 use dueline::sql::{Transaction, purge_orphans, schema};
 use dueline::store::{Batch, GroupOutcome, StoreError, StoreErrorKind};
 use rusqlite::ErrorCode;
@@ -39,11 +37,11 @@ impl Shared {
         if self.writes.is_empty() {
             return;
         }
-        let replies = match self.write_side.try_lock() {
-            Ok(mut side) => self.run_some(&mut side),
-            Err(TryLockError::Poisoned(poisoned)) => self.run_some(&mut poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => return,
+        let Some(mut side) = self.try_write_side() else {
+            return;
         };
+        let replies = self.run_some(&mut side);
+        drop(side);
         replies.into_iter().for_each(|reply| reply());
         self.checkpoint_if_due();
         if !self.writes.is_empty() {
@@ -281,46 +279,5 @@ impl Shared {
         side.roll_back();
         set_synchronous(connection, self.options.durability).map_err(store_error)?;
         settled
-    }
-}
-
-/// Commits of the tests that end in an I/O error, in the order in which they are to come.
-#[cfg(test)]
-#[derive(Debug, Default)]
-pub(crate) struct Faults(pub(crate) std::sync::Mutex<std::collections::VecDeque<CommitFault>>);
-
-#[cfg(test)]
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum CommitFault {
-    /// No fault.
-    None,
-    /// Nothing arrives in the log.
-    Before,
-    /// Everything arrives, and the error comes all the same.
-    After,
-    /// The disk is full.
-    Full,
-}
-
-#[cfg(test)]
-impl Faults {
-    fn commit(&self, side: &WriteSide) -> rusqlite::Result<()> {
-        use rusqlite::ffi;
-        let fault = self
-            .0
-            .lock()
-            .unwrap()
-            .pop_front()
-            .unwrap_or(CommitFault::None);
-        let code = match fault {
-            CommitFault::None => return side.backend.control("COMMIT"),
-            CommitFault::Before => ffi::SQLITE_IOERR_FSYNC,
-            CommitFault::Full => ffi::SQLITE_FULL,
-            CommitFault::After => {
-                side.backend.control("COMMIT")?;
-                ffi::SQLITE_IOERR_FSYNC
-            }
-        };
-        Err(rusqlite::Error::SqliteFailure(ffi::Error::new(code), None))
     }
 }
