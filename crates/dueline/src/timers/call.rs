@@ -130,15 +130,7 @@ impl ClaimedCall {
 
     /// How long the call may take.
     pub fn deadline(&self) -> Duration {
-        Duration::from_millis(self.deadline_ms())
-    }
-
-    fn deadline_ms(&self) -> u64 {
-        match &self.registration.handler {
-            Handler::Detached(handler) => handler.deadline_ms(&self.claim.timer),
-            Handler::Inline(_) => None,
-        }
-        .unwrap_or(self.registration.deadline_ms)
+        Duration::from_millis(self.registration.deadline_ms_of(&self.claim.timer))
     }
 
     /// Runs the call: to its end, its deadline or its panic, which all end in a [`FinishedCall`].

@@ -270,10 +270,13 @@ impl TickRun<'_> {
     ) {
         match error.kind() {
             StoreErrorKind::Full => {
+                // Those behind are likely to fare the same: smaller groups run fewer of them again.
+                self.halvings = self.halvings.saturating_add(1);
                 self.put_back(behind);
                 self.set_back(row, planned, "the store is full").await;
             }
             StoreErrorKind::Invalid | StoreErrorKind::Unsupported => {
+                self.halvings = self.halvings.saturating_add(1);
                 self.put_back(behind);
                 self.refused(row, planned, &error).await;
             }

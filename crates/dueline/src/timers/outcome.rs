@@ -4,7 +4,7 @@ use super::lane::{Closed, DueRow};
 use super::make_move::backend_now_ms;
 use super::moves::{NameGuard, name_key};
 use super::planned::{Effect, Planned, Planning};
-use super::run::{claim_bounds, policy_of};
+use super::run::claim_bounds;
 use super::tick::TickRun;
 use super::{DueTimer, RetryPolicy};
 use crate::store::{Batch, BatchOutcome, StoreError};
@@ -195,7 +195,7 @@ impl<'a> TickRun<'a> {
             .engine
             .registry
             .get(timer.kind())
-            .map_or_else(RetryPolicy::default, |known| policy_of(known, timer));
+            .map_or_else(RetryPolicy::default, |known| known.policy_of(timer));
         self.planning(row, timer, policy, Vec::new())
     }
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use super::call::ErasedDetached;
 use super::lane::{Closed, DueRow};
 use super::moves::{Move, NameGuard};
 use super::overlay::Overlay;
@@ -42,15 +41,12 @@ impl<'a> TickRun<'a> {
         };
         self.report.worst_lateness_ms = self.report.worst_lateness_ms.max(timer.lateness_ms());
         let lapsed = timer.flags().claimed && !row.claimed_here;
-        let policy = policy_of(registration, &timer);
+        let policy = registration.policy_of(&timer);
         if lapsed && policy.is_exhausted(timer.header().attempt) {
             return self.bury_cut(row, &timer, policy).await;
         }
         match &registration.handler {
-            Handler::Detached(handler) => {
-                self.claim(index, row, &timer, registration, handler.as_ref())
-                    .await;
-            }
+            Handler::Detached(_) => self.claim(index, row, &timer, registration).await,
             Handler::Inline(handler) if row.claimed_here => {
                 self.run_inline(index, row, timer, registration, handler.as_ref())
                     .await;
@@ -157,7 +153,7 @@ impl<'a> TickRun<'a> {
         } else {
             vec![Precondition::NotBefore(timer.key().due_ms)]
         };
-        let planning = self.planning(&row, timer, policy_of(registration, timer), front);
+        let planning = self.planning(&row, timer, registration.policy_of(timer), front);
         let faulted = self.overlay.take_fault();
         let planned = match result {
             Ok(fired) => planning
@@ -204,7 +200,6 @@ impl<'a> TickRun<'a> {
         mut row: DueRow,
         timer: &DueTimer,
         registration: &'a Registration,
-        handler: &'a dyn ErasedDetached,
     ) {
         if self.is_full_for(CLAIMS_GROUP_MAX) {
             self.push_front(row);
@@ -225,13 +220,11 @@ impl<'a> TickRun<'a> {
             }
             return;
         };
-        let deadline_ms = handler
-            .deadline_ms(timer)
-            .unwrap_or(registration.deadline_ms);
+        let deadline_ms = registration.deadline_ms_of(timer);
         let now_ms = self.engine.runtime().now_ms();
         let to = Move::claim(timer, claim_end_ms(now_ms, deadline_ms));
         let front = claim_bounds(timer, now_ms);
-        let planning = self.planning(&row, timer, policy_of(registration, timer), front);
+        let planning = self.planning(&row, timer, registration.policy_of(timer), front);
         let effect = Effect::Claimed {
             slot,
             to: to.clone(),
@@ -257,7 +250,7 @@ impl<'a> TickRun<'a> {
         let now_ms = self.engine.runtime().now_ms();
         let to = Move::claim(timer, claim_end_ms(now_ms, registration.deadline_ms));
         let front = claim_bounds(timer, now_ms);
-        let planning = self.planning(&row, timer, policy_of(registration, timer), front);
+        let planning = self.planning(&row, timer, registration.policy_of(timer), front);
         if let Some(to) = self.make_move(&row, timer, planning, to, true).await {
             let (key, value, _) = to.row(timer);
             let mut claimed = DueRow::new(key, value);
@@ -285,15 +278,6 @@ impl<'a> TickRun<'a> {
         self.stage(row, planned, super::lane::PAGE_ROWS, Duration::ZERO)
             .await;
     }
-}
-
-/// The policy of a timer: its own if it has one, else its kind's.
-pub(super) fn policy_of(registration: &Registration, timer: &DueTimer) -> RetryPolicy {
-    match &registration.handler {
-        Handler::Inline(handler) => handler.retry_policy(timer),
-        Handler::Detached(handler) => handler.retry_policy(timer),
-    }
-    .unwrap_or(registration.retry)
 }
 
 pub(super) fn claim_end_ms(now_ms: u64, deadline_ms: u64) -> u64 {

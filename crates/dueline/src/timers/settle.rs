@@ -8,7 +8,6 @@ use super::make_move::backend_now_ms;
 use super::moves::{Move, NameGuard, name_key};
 use super::planned::{Effect, Planned, Planning};
 use super::registry::{Handler, INLINE_DEADLINE_MS, Registration};
-use super::run::policy_of;
 use super::{Counts, DueTimer, Fired, HandlerError, TimerCtx, TimerError};
 use crate::future::{catch_panic, or_deadline};
 use crate::store::{
@@ -142,7 +141,7 @@ impl<'a> SettleRun<'a> {
         Planning {
             partition: &self.claim.partition,
             runtime: self.engine.runtime(),
-            policy: policy_of(self.registration, self.timer()),
+            policy: self.registration.policy_of(self.timer()),
             codec_version: self.registration.codec_version,
             name: NameGuard::expected(self.timer()),
             front: Vec::new(),

@@ -28,7 +28,7 @@ pub(super) struct TickRun<'a> {
     pub(super) rows_share: usize,
     pub(super) overlay: Arc<Overlay>,
     pub(super) staged: Staged,
-    /// How often the size of groups was halved because a member lost its guard.
+    /// How often the size of groups was halved because a member lost its guard or was refused.
     pub(super) halvings: u32,
     /// Timer rows put and deleted by committed batches of this tick.
     pub(super) put: BTreeSet<Key>,
