@@ -101,6 +101,12 @@ impl<'a> TickRun<'a> {
     async fn serve(&mut self) {
         self.deal_shares();
         loop {
+            // Nothing comes between a cautious claim and its run, or a crash in the run of another
+            // would count an attempt that this timer never had.
+            if let Some(index) = self.claimed_head() {
+                self.process_next(index).await;
+                continue;
+            }
             if let Err(error) = self.refill().await {
                 self.hold_all(&error);
             }
@@ -157,6 +163,13 @@ impl<'a> TickRun<'a> {
                 lane.close(Closed::Budget);
             }
         }
+    }
+
+    /// The lane whose head was claimed by this tick and has not run to its end.
+    fn claimed_head(&self) -> Option<usize> {
+        self.lanes.iter().position(|lane| {
+            lane.is_live() && lane.rows.front().is_some_and(|row| row.claimed_here)
+        })
     }
 
     /// The lane whose head is first by (due, kind).
