@@ -109,14 +109,6 @@ impl Move {
         self
     }
 
-    /// The same claim by another clock: as long from `to_ms` as it was from `from_ms`.
-    pub(crate) fn rebased(mut self, from_ms: u64, to_ms: u64) -> Self {
-        if let Self::Later { due_ms, .. } = &mut self {
-            *due_ms = to_ms.saturating_add(due_ms.saturating_sub(from_ms));
-        }
-        self
-    }
-
     /// The key and value that are put, and the name row that belongs to them.
     pub(crate) fn row(&self, timer: &DueTimer) -> (Key, Value, NameRow) {
         match self {

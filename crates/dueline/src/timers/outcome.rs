@@ -112,8 +112,7 @@ impl<'a> TickRun<'a> {
         let is_claim = matches!(effect, Effect::Claimed { .. });
         match backend_now_ms(outcome) {
             Some(backend_now_ms) if is_claim => {
-                let now_ms = self.engine.runtime().now_ms();
-                to = to.rebased(now_ms, backend_now_ms);
+                to = self.claim_from(timer, backend_now_ms);
                 planning.front = claim_bounds(timer, backend_now_ms);
             }
             _ if is_claim => {

@@ -220,9 +220,8 @@ impl<'a> TickRun<'a> {
             }
             return;
         };
-        let deadline_ms = registration.deadline_ms_of(timer);
         let now_ms = self.engine.runtime().now_ms();
-        let to = Move::claim(timer, claim_end_ms(now_ms, deadline_ms));
+        let to = self.claim_from(timer, now_ms);
         let front = claim_bounds(timer, now_ms);
         let planning = self.planning(&row, timer, registration.policy_of(timer), front);
         let effect = Effect::Claimed {
@@ -232,6 +231,16 @@ impl<'a> TickRun<'a> {
         let planned = planning.moved(timer, to, effect, Batch::new());
         self.stage(row, planned, CLAIMS_GROUP_MAX, Duration::ZERO)
             .await;
+    }
+
+    /// The claim of a timer whose run begins at this time, in milliseconds since 1970.
+    pub(super) fn claim_from(&self, timer: &DueTimer, now_ms: u64) -> Move {
+        let registration = self.engine.registry.get(timer.kind());
+        let deadline_ms = registration.map_or(0, |known| known.deadline_ms_of(timer));
+        let until_ms = now_ms
+            .saturating_add(deadline_ms)
+            .saturating_add(CLAIM_SLACK_MS);
+        Move::claim(timer, until_ms)
     }
 
     /// Claims and counts a timer before its inline handler runs, so that a handler that kills the
@@ -248,7 +257,7 @@ impl<'a> TickRun<'a> {
             return;
         }
         let now_ms = self.engine.runtime().now_ms();
-        let to = Move::claim(timer, claim_end_ms(now_ms, registration.deadline_ms));
+        let to = self.claim_from(timer, now_ms);
         let front = claim_bounds(timer, now_ms);
         let planning = self.planning(&row, timer, registration.policy_of(timer), front);
         if let Some(to) = self.make_move(&row, timer, planning, to, true).await {
@@ -265,10 +274,11 @@ impl<'a> TickRun<'a> {
     async fn bury_cut(&mut self, row: DueRow, timer: &DueTimer, policy: RetryPolicy) {
         let now_ms = self.engine.runtime().now_ms();
         let attempt = timer.header().attempt;
-        let reason = timer.last_error().map_or_else(
-            || format!("attempt {attempt} was cut: its claim ended without an outcome"),
-            |failure| failure.error.clone(),
-        );
+        let mut reason = format!("attempt {attempt} was cut: its claim ended without an outcome");
+        if let Some(failure) = timer.last_error() {
+            reason.push_str("; the last error before that: ");
+            reason.push_str(&failure.error);
+        }
         let failure = Failure::new(now_ms, &reason);
         let to = Move::dead(timer, DeadReason::Exhausted, 0, attempt, failure);
         let front = vec![Precondition::NotBefore(timer.key().due_ms)];
@@ -278,12 +288,6 @@ impl<'a> TickRun<'a> {
         self.stage(row, planned, super::lane::PAGE_ROWS, Duration::ZERO)
             .await;
     }
-}
-
-pub(super) fn claim_end_ms(now_ms: u64, deadline_ms: u64) -> u64 {
-    now_ms
-        .saturating_add(deadline_ms)
-        .saturating_add(CLAIM_SLACK_MS)
 }
 
 /// A claim is never early, and holds only while the clocks of driver and store agree.
