@@ -1,5 +1,11 @@
 //! Another process holds the write lock, or there is no room: the calls say so, nothing is written,
 //! and everything works again when the cause is gone.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and its child process speaks on its standard output"
+)]
 
 mod support;
 

@@ -1,6 +1,11 @@
 //! Guards folded into their writes, effects combined over a whole transaction: for random batches
 //! of many callers in one transaction the outcomes and the rows are those of the memory store, which
 //! runs the batches one after another by the letter of the contract.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
 
 mod support;
 
@@ -120,7 +125,12 @@ fn many_callers_in_one_transaction_come_to_what_one_after_another_comes_to() {
     let case = Cell::new(0);
     let calls = vec((any::<bool>(), vec(batch(), 1..4)), 1..8);
     let seeded = vec((key(), value()), 0..4);
-    proptest!(ProptestConfig::with_cases(1_500), |(calls in calls, seeded in seeded)| {
+    let config = ProptestConfig {
+        cases: 1_500,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    proptest!(config, |(calls in calls, seeded in seeded)| {
         let stores = stores.lock().unwrap();
         let (sqlite, memory) = (&*stores.0, &stores.1);
         case.set(case.get() + 1);

@@ -1,5 +1,11 @@
 //! Opening: one writer at a time, and each thing that can be wrong with a file has its own error
 //! that names the file. Another process is this test binary started again.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and its child process speaks on its standard output"
+)]
 
 mod support;
 
