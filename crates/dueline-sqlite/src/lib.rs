@@ -54,6 +54,7 @@ mod counters;
 mod error;
 #[cfg(test)]
 mod faults;
+mod foreign;
 mod gate;
 mod inbox;
 mod lock;

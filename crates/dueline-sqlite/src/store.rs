@@ -20,7 +20,7 @@ use crate::inbox::{Inbox, Push, Refused};
 use crate::lock::FileLock;
 use crate::oneshot::oneshot;
 use crate::open::open;
-use crate::options::Options;
+use crate::options::{Durability, Options};
 use crate::shared::{AuditWork, GroupWork, ReadJob, Reply, Shared, Work};
 use crate::threads::Threads;
 
@@ -28,7 +28,8 @@ use crate::threads::Threads;
 /// the last clone, and the last handle of
 /// [`for_blocking_threads`](WakeStore::for_blocking_threads), is dropped.
 ///
-/// No call blocks the thread that polls it, except the few that say so.
+/// No call blocks the thread that polls it, except the few that say so; dropping the last handle
+/// blocks as `close` does.
 #[derive(Clone, Debug)]
 pub struct SqliteStore {
     owner: Arc<Owner>,
@@ -101,6 +102,11 @@ impl SqliteStore {
     /// Where the database is.
     pub fn path(&self) -> &Path {
         &self.shared().path
+    }
+
+    /// What an acknowledged commit survives.
+    pub fn durability(&self) -> Durability {
+        self.shared().options.durability
     }
 
     /// What the store has done since it was opened.

@@ -3,6 +3,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::panic,
     reason = "a test fails by panicking"
 )]
 
@@ -10,8 +11,9 @@ mod support;
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::task::Poll;
+use std::task::{Context, Poll, Wake, Waker};
 
 use dueline::store::{Batch, BatchOutcome, NamespaceStore, ReadStore, WakeStore};
 use support::{Home, KIND, apply, block_on, block_on_parking, get, partition, poll_once, timer};
@@ -130,6 +132,42 @@ fn a_dropped_future_leaves_its_partition_before_or_after() {
     assert_eq!(get(&store, &a, "left"), get(&store, &a, "right"));
     // Everything sent before the last apply was run before it.
     assert_eq!(get(&store, &a, "left").as_deref(), Some(&b"198"[..]));
+}
+
+struct Exploding;
+
+impl Wake for Exploding {
+    fn wake(self: Arc<Self>) {
+        panic!("this waker always panics");
+    }
+}
+
+#[test]
+fn a_waker_that_panics_harms_nobody_else() {
+    let home = Home::new();
+    let store = home.open();
+    let blocking = store.for_blocking_threads().unwrap();
+    let (a, row) = (partition("a"), dueline::Bytes::from("row"));
+    let waker = Waker::from(Arc::new(Exploding));
+    for round in 0..5 {
+        let mut bad = blocking.apply(&a, Batch::new().put(format!("bad-{round}"), "x"));
+        let mut bad_read = store.get(&a, &row);
+        assert!(
+            bad.as_mut()
+                .poll(&mut Context::from_waker(&waker))
+                .is_pending()
+        );
+        drop(bad_read.as_mut().poll(&mut Context::from_waker(&waker)));
+        let mut good = blocking.apply(&a, Batch::new().put(format!("good-{round}"), "x"));
+        assert!(poll_once(&mut good).is_pending());
+        blocking.before_park();
+        assert!(block_on(good).unwrap().is_committed());
+        assert!(block_on(bad).unwrap().is_committed());
+        let mut bad = store.apply(&a, Batch::new().put("bad", "x"));
+        drop(bad.as_mut().poll(&mut Context::from_waker(&waker)));
+        apply(&store, &a, Batch::new().put("row", "x"));
+        assert!(get(&store, &a, "row").is_some());
+    }
 }
 
 #[test]

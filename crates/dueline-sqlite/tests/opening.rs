@@ -38,6 +38,17 @@ fn a_second_handle_is_locked_out_until_the_first_is_closed() {
     home.open();
 }
 
+#[cfg(unix)]
+#[test]
+fn another_name_of_the_file_is_locked_too() {
+    let home = Home::new();
+    let _store = home.open();
+    let link = home.folder.path().join("link.db");
+    std::os::unix::fs::symlink(home.path(), &link).unwrap();
+    let error = SqliteStore::open(&link, home.options()).unwrap_err();
+    assert!(matches!(&error, OpenError::Locked { .. }), "{error:?}");
+}
+
 #[test]
 fn a_second_process_is_locked_out() {
     let home = Home::new();
@@ -297,5 +308,7 @@ fn the_settings_are_those_that_were_chosen() {
             .query_row("PRAGMA journal_mode", [], |row| row.get(0))
             .unwrap();
         assert_eq!((page, mode.as_str()), (bytes, "wal"));
+        assert_eq!(store.durability().to_string(), "process-crash");
+        assert!(store.log_bytes() > 0);
     }
 }

@@ -354,3 +354,28 @@ fn a_wake_left_without_a_partition_is_hidden_and_purged() {
     apply(&store, &partition("b"), Batch::new().put("row", "x"));
     assert_eq!(count(&home), 0);
 }
+
+#[test]
+fn wakes_left_without_a_partition_neither_fill_nor_cut_short_a_page() {
+    let home = Home::new();
+    let store = home.open();
+    for index in 0..20 {
+        let due_ms = 2_000 + index;
+        apply(
+            &store,
+            &partition(&format!("p{index:02}")),
+            Batch::new().put(timer(KIND, due_ms, 1), "x"),
+        );
+    }
+    store.close();
+    home.stranger()
+        .execute("DELETE FROM part WHERE name < CAST('p15' AS BLOB)", [])
+        .unwrap();
+    let store = home.open();
+    let page = block_on(store.due_wakes(&KindSet::all(), u64::MAX, None, 3)).unwrap();
+    let found: Vec<_> = page.wakes.iter().map(|wake| wake.at_ms).collect();
+    assert_eq!(found, [2_015, 2_016, 2_017]);
+    let rest = block_on(store.due_wakes(&KindSet::all(), u64::MAX, page.next.as_ref(), 3));
+    let rest = rest.unwrap();
+    assert_eq!((rest.wakes.len(), rest.next), (2, None));
+}
