@@ -10,12 +10,12 @@
 mod support;
 
 use std::fs;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::process::{Command, Stdio};
 
 use dueline::store::{Batch, NamespaceStore, StoreErrorKind, WakeStore};
 use dueline_sqlite::{Durability, OpenError, PageSize, SqliteStore};
-use support::{Home, apply, block_on, get, partition};
+use support::{Home, KIND, apply, block_on, block_on_parking, get, partition, timer};
 
 const CHILD_PATH: &str = "DUELINE_TEST_CHILD_PATH";
 
@@ -119,6 +119,89 @@ fn child_that_is_killed() {
         println!("acknowledged {key}");
     }
     std::process::abort();
+}
+
+#[test]
+fn kills_at_any_moment_lose_nothing_that_was_acknowledged() {
+    let home = Home::new();
+    let mut acknowledged = Vec::new();
+    for round in 0..4 {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "child_that_writes_for_ever", "--nocapture"])
+            .env(CHILD_PATH, home.path())
+            .env("DUELINE_TEST_CHILD_ROUND", round.to_string())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        for _ in 0..30 + 37 * round {
+            acknowledged.push(lines.next().unwrap().unwrap());
+        }
+        child.kill().unwrap();
+        acknowledged.extend(lines.map_while(Result::ok));
+        child.wait().unwrap();
+
+        let store = home.open();
+        assert_eq!(store.unclean_opened_at_ms(), Some(1_000));
+        let rows = acknowledged
+            .iter()
+            .filter_map(|line| line.strip_prefix("acknowledged "));
+        let mut seen = 0;
+        for (name, key) in rows.filter_map(|row| row.split_once(' ')) {
+            seen += 1;
+            assert!(get(&store, &partition(name), key).is_some(), "{name} {key}");
+        }
+        assert!(seen > 20, "{seen}");
+        let audit = block_on(store.audit_wakes(None, 100)).unwrap();
+        assert_eq!((audit.repairs, audit.next), (vec![], None));
+        store.close();
+        let check: String = home
+            .stranger()
+            .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(check, "ok");
+    }
+}
+
+/// Does nothing unless another test starts it as a process of its own.
+#[test]
+fn child_that_writes_for_ever() {
+    let (Some(path), Ok(round)) = (
+        std::env::var_os(CHILD_PATH),
+        std::env::var("DUELINE_TEST_CHILD_ROUND"),
+    ) else {
+        return;
+    };
+    let store = SqliteStore::open(path, Home::new().options()).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0_u64..4 {
+            let (store, round) = (&store, &round);
+            scope.spawn(move || {
+                let blocking = store.for_blocking_threads().unwrap();
+                let name = format!("p{thread}");
+                for index in 0_u64.. {
+                    let key = format!("row-{round}-{index}");
+                    let batch = Batch::new()
+                        .require_absent(key.clone())
+                        .put(key.clone(), vec![7; 300])
+                        .put(timer(KIND, 5_000 - index.min(4_000), index), "x")
+                        .delete(timer(
+                            KIND,
+                            5_001 - index.min(4_000),
+                            index.saturating_sub(1),
+                        ));
+                    if thread % 2 == 0 {
+                        apply(store, &partition(&name), batch);
+                    } else {
+                        let name = partition(&name);
+                        let done = block_on_parking(&*blocking, blocking.apply(&name, batch));
+                        assert!(done.unwrap().is_committed());
+                    }
+                    println!("acknowledged {name} {key}");
+                }
+            });
+        }
+    });
 }
 
 #[test]
