@@ -62,6 +62,7 @@ mod oneshot;
 mod open;
 mod options;
 mod read_session;
+mod send;
 mod shared;
 mod store;
 mod threads;

@@ -71,3 +71,23 @@ fn the_wakes_of_a_kind_are_sought_by_time_and_partition() {
     );
     drop(store);
 }
+
+#[test]
+fn the_shared_text_keeps_to_what_every_host_allows() {
+    let banned = [
+        "PRAGMA",
+        "BEGIN",
+        "COMMIT",
+        "ROLLBACK",
+        "SAVEPOINT",
+        "ATTACH",
+        "INDEXED BY",
+    ];
+    for statement in STATEMENTS {
+        assert!(
+            !banned.iter().any(|word| statement.contains(word)),
+            "{statement}"
+        );
+        assert!(!statement.contains("?6"), "few parameters: {statement}");
+    }
+}

@@ -76,7 +76,9 @@ impl KindSet {
 
     /// The kinds, ascending.
     pub fn iter(&self) -> impl Iterator<Item = TimerKind> + '_ {
-        (0..=u8::MAX).map(TimerKind).filter(|kind| self.contains(*kind))
+        (0..=u8::MAX)
+            .map(TimerKind)
+            .filter(|kind| self.contains(*kind))
     }
 }
 

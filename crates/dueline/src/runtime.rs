@@ -43,7 +43,12 @@ pub struct Runtime {
 impl Runtime {
     /// A runtime of these parts.
     pub fn new(clock: Arc<dyn Clock>, sleep: Arc<dyn Sleep>, entropy: Arc<dyn Entropy>) -> Self {
-        Self { clock, sleep, entropy, last_generation: Arc::new(AtomicU64::new(0)) }
+        Self {
+            clock,
+            sleep,
+            entropy,
+            last_generation: Arc::new(AtomicU64::new(0)),
+        }
     }
 
     /// The clocks.

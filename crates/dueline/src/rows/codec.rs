@@ -47,6 +47,10 @@ impl Reader {
     }
 
     pub(super) fn end(self) -> Result<(), Malformed> {
-        if self.rest.is_empty() { Ok(()) } else { Err(Malformed("too long")) }
+        if self.rest.is_empty() {
+            Ok(())
+        } else {
+            Err(Malformed("too long"))
+        }
     }
 }

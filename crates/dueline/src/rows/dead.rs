@@ -47,7 +47,12 @@ impl DeadKey {
         if reference.len() > REFERENCE_BYTES_MAX {
             return Err(Malformed("reference over 512 bytes"));
         }
-        Ok(Self { kind, dead_at_ms, generation, reference })
+        Ok(Self {
+            kind,
+            dead_at_ms,
+            generation,
+            reference,
+        })
     }
 
     /// The first key of a kind's dead timers.
@@ -133,6 +138,11 @@ impl DeadRow {
             _ => return Err(Malformed("dead for an unknown reason")),
         };
         let codec_version = reader.u16()?;
-        Ok(Self { header, reason, codec_version, payload: reader.rest() })
+        Ok(Self {
+            header,
+            reason,
+            codec_version,
+            payload: reader.rest(),
+        })
     }
 }

@@ -41,7 +41,10 @@ impl Failure {
         while !error.is_char_boundary(end) {
             end = end.saturating_sub(1);
         }
-        Self { at_ms, error: error.get(..end).unwrap_or_default().to_owned() }
+        Self {
+            at_ms,
+            error: error.get(..end).unwrap_or_default().to_owned(),
+        }
     }
 }
 

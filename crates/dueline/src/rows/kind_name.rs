@@ -62,7 +62,9 @@ impl KindNameRow {
     /// [`Malformed`] for a wrong length.
     pub fn decode(value: &Value) -> Result<Self, Malformed> {
         let mut reader = Reader::new(value);
-        let row = Self { kind: TimerKind(reader.u8()?) };
+        let row = Self {
+            kind: TimerKind(reader.u8()?),
+        };
         reader.end()?;
         Ok(row)
     }

@@ -98,7 +98,11 @@ impl NameRow {
             4 => NameState::Dead,
             _ => return Err(Malformed("name in an unknown state")),
         };
-        let row = Self { state, due_ms: reader.u64()?, generation: reader.u64()? };
+        let row = Self {
+            state,
+            due_ms: reader.u64()?,
+            generation: reader.u64()?,
+        };
         reader.end()?;
         Ok(row)
     }
@@ -107,10 +111,21 @@ impl NameRow {
     pub fn target(&self, name: &NameKey) -> Key {
         let (kind, reference) = (name.kind, name.reference.clone());
         if self.state == NameState::Dead {
-            DeadKey { kind, dead_at_ms: self.due_ms, generation: self.generation, reference }
-                .encode()
+            DeadKey {
+                kind,
+                dead_at_ms: self.due_ms,
+                generation: self.generation,
+                reference,
+            }
+            .encode()
         } else {
-            TimerKey { kind, due_ms: self.due_ms, generation: self.generation, reference }.encode()
+            TimerKey {
+                kind,
+                due_ms: self.due_ms,
+                generation: self.generation,
+                reference,
+            }
+            .encode()
         }
     }
 }

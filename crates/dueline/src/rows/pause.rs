@@ -55,7 +55,9 @@ impl PauseRow {
     /// [`Malformed`] for a wrong length.
     pub fn decode(value: &Value) -> Result<Self, Malformed> {
         let mut reader = Reader::new(value);
-        let row = Self { since_ms: reader.u64()? };
+        let row = Self {
+            since_ms: reader.u64()?,
+        };
         reader.end()?;
         Ok(row)
     }

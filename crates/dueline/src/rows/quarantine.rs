@@ -15,7 +15,9 @@ pub struct QuarantineKey {
 impl QuarantineKey {
     /// Where the row of this malformed key of the timer class is set aside.
     pub fn of(malformed_key: &Key) -> Self {
-        Self { malformed: malformed_key.slice(2.min(malformed_key.len())..) }
+        Self {
+            malformed: malformed_key.slice(2.min(malformed_key.len())..),
+        }
     }
 
     /// The key's bytes.
@@ -33,7 +35,9 @@ impl QuarantineKey {
     pub fn decode(key: &Key) -> Result<Self, Malformed> {
         let mut reader = Reader::new(key);
         reader.class(class::QUARANTINE)?;
-        Ok(Self { malformed: reader.rest() })
+        Ok(Self {
+            malformed: reader.rest(),
+        })
     }
 
     /// The key as it was found.

@@ -53,7 +53,12 @@ impl TimerKey {
         if reference.len() > REFERENCE_BYTES_MAX {
             return Err(Malformed("reference over 512 bytes"));
         }
-        Ok(Self { kind, due_ms, generation, reference })
+        Ok(Self {
+            kind,
+            due_ms,
+            generation,
+            reference,
+        })
     }
 
     /// The first key of a lane. The lane of kind 0 begins with the class: a key too short to name
@@ -97,7 +102,11 @@ pub struct TimerRow {
 impl TimerRow {
     /// The value's bytes.
     pub fn encode(&self) -> Value {
-        let error = self.header.failure.as_ref().map_or(0, |failure| failure.error.len() + 10);
+        let error = self
+            .header
+            .failure
+            .as_ref()
+            .map_or(0, |failure| failure.error.len() + 10);
         let mut value = BytesMut::with_capacity(12 + error + self.payload.len());
         self.header.encode(&mut value);
         value.put_slice(&self.payload);
@@ -111,7 +120,10 @@ impl TimerRow {
     pub fn decode(value: &Value) -> Result<Self, Malformed> {
         let mut reader = Reader::new(value);
         let header = Header::decode(&mut reader)?;
-        Ok(Self { header, payload: reader.rest() })
+        Ok(Self {
+            header,
+            payload: reader.rest(),
+        })
     }
 }
 
@@ -136,5 +148,8 @@ pub fn lane_head(key: &[u8]) -> Option<LaneHead> {
     for (to, from) in padded.iter_mut().zip(due) {
         *to = *from;
     }
-    Some(LaneHead { kind, due_ms: u64::from_be_bytes(padded) })
+    Some(LaneHead {
+        kind,
+        due_ms: u64::from_be_bytes(padded),
+    })
 }

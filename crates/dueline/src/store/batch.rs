@@ -156,7 +156,9 @@ impl Batch {
 
     /// Whether the batch puts anything.
     pub fn has_put(&self) -> bool {
-        self.writes.iter().any(|write| matches!(write, Write::Put(..)))
+        self.writes
+            .iter()
+            .any(|write| matches!(write, Write::Put(..)))
     }
 
     /// Whether the batch neither requires nor writes anything.

@@ -30,7 +30,10 @@ pub struct Group {
 
 impl From<Vec<Batch>> for Group {
     fn from(batches: Vec<Batch>) -> Self {
-        Self { batches, settles: Vec::new() }
+        Self {
+            batches,
+            settles: Vec::new(),
+        }
     }
 }
 

@@ -37,7 +37,11 @@ pub struct StoreError {
 impl StoreError {
     /// An error of this kind; `detail` is a sentence of ours, without backend text.
     pub fn new(kind: StoreErrorKind, detail: impl Into<Cow<'static, str>>) -> Self {
-        Self { kind, detail: detail.into(), source: None }
+        Self {
+            kind,
+            detail: detail.into(),
+            source: None,
+        }
     }
 
     /// The caller broke the contract.
@@ -105,7 +109,9 @@ impl fmt::Display for StoreError {
 impl fmt::Debug for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("StoreError");
-        shown.field("kind", &self.kind).field("detail", &self.detail);
+        shown
+            .field("kind", &self.kind)
+            .field("detail", &self.detail);
         if let Some(source) = &self.source {
             shown.field("source", source);
         }
@@ -115,6 +121,8 @@ impl fmt::Debug for StoreError {
 
 impl Error for StoreError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.source.as_deref().map(|source| source as &(dyn Error + 'static))
+        self.source
+            .as_deref()
+            .map(|source| source as &(dyn Error + 'static))
     }
 }

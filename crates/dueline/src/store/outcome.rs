@@ -52,11 +52,17 @@ pub struct GroupOutcome {
 impl GroupOutcome {
     /// A group of which nothing was written, or nothing is known.
     pub fn stopped(error: StoreError) -> Self {
-        Self { stopped_by: Some(error), ..Self::default() }
+        Self {
+            stopped_by: Some(error),
+            ..Self::default()
+        }
     }
 
     /// How many batches at the front are written.
     pub fn committed(&self) -> usize {
-        self.outcomes.iter().take_while(|outcome| outcome.is_committed()).count()
+        self.outcomes
+            .iter()
+            .take_while(|outcome| outcome.is_committed())
+            .count()
     }
 }

@@ -16,7 +16,12 @@ pub struct ScanRange {
 impl ScanRange {
     /// The range `[start, end)` from its beginning.
     pub fn new(start: impl Into<Key>, end: impl Into<Key>, limit: usize) -> Self {
-        Self { start: start.into(), end: end.into(), after: None, limit }
+        Self {
+            start: start.into(),
+            end: end.into(),
+            after: None,
+            limit,
+        }
     }
 
     /// The same range, resumed behind a page.

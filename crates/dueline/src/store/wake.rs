@@ -130,7 +130,10 @@ pub trait WakeStore: NamespaceStore {
         settle: WakeSettle,
     ) -> BoxFuture<'a, Result<Option<u64>, StoreError>> {
         Box::pin(async move {
-            let group = super::Group { batches: Vec::new(), settles: vec![settle] };
+            let group = super::Group {
+                batches: Vec::new(),
+                settles: vec![settle],
+            };
             let done = self.apply_all(partition, group).await;
             match done.stopped_by {
                 Some(error) => Err(error),
