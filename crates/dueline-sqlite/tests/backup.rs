@@ -86,3 +86,21 @@ fn a_backup_taken_under_writes_holds_every_batch_whole() {
     let restored = SqliteStore::open(&copy, home.options()).unwrap();
     assert_eq!(get(&restored, &a, "left"), get(&restored, &a, "right"));
 }
+
+#[test]
+fn of_two_backups_to_one_path_one_wins_and_is_whole() {
+    let home = Home::new();
+    let store = home.open();
+    for index in 0..100 {
+        let batch = Batch::new().put(format!("row-{index}"), vec![7; 3_000]);
+        apply(&store, &partition("a"), batch);
+    }
+    let copy = home.folder.path().join("backup.db");
+    let won = std::thread::scope(|scope| {
+        let backups = [(); 2].map(|()| scope.spawn(|| store.backup_to(&copy)));
+        backups.map(|backup| backup.join().unwrap().is_ok())
+    });
+    assert!(won.contains(&true));
+    let restored = SqliteStore::open(&copy, home.options()).unwrap();
+    assert_eq!(block_on(restored.stats(&partition("a"))).unwrap().rows, 100);
+}
