@@ -131,3 +131,37 @@ fn wakes_left_without_a_partition_neither_fill_nor_cut_short_a_page() {
     let rest = rest.unwrap();
     assert_eq!((rest.wakes.len(), rest.next), (2, None));
 }
+
+#[test]
+fn the_audit_finds_the_wakes_of_lanes_that_were_overdue_before_a_restart() {
+    let home = Home::new();
+    let store = home.open();
+    home.clock.set(50_000);
+    for index in 0..40_u64 {
+        // Overdue when put: the wake is set at the moment of the put, not at the due.
+        home.clock.set(50_000 + i64::try_from(index).unwrap());
+        let batch = Batch::new().put(timer(KIND, 2_000 + index, 1), "x");
+        apply(&store, &partition(&format!("p{index:02}")), batch);
+    }
+    store.close();
+    home.clock.set(60_000);
+    let gone = "DELETE FROM wake WHERE at IN (50007, 50031)";
+    assert_eq!(home.stranger().execute(gone, []).unwrap(), 2);
+    let store = home.open();
+    let audit = block_on(store.audit_wakes(None, 100)).unwrap();
+    let repaired: Vec<_> = audit
+        .repairs
+        .iter()
+        .map(|repair| (repair.partition.to_string(), repair.at_ms))
+        .collect();
+    assert_eq!(
+        repaired,
+        [("p07".to_owned(), 60_000), ("p31".to_owned(), 60_000)]
+    );
+    assert!(
+        block_on(store.audit_wakes(None, 100))
+            .unwrap()
+            .repairs
+            .is_empty()
+    );
+}
