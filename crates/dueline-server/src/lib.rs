@@ -1,1 +1,9 @@
 //! dueline-server
+#![forbid(unsafe_code)]
+
+mod guard;
+mod time_text;
+mod webhook;
+
+pub use guard::{Lookup, SystemLookup};
+pub use webhook::{SecretError, SecretStore};
