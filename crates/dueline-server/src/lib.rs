@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 mod guard;
+mod routes;
+mod service;
 mod time_text;
 mod webhook;
 

@@ -42,11 +42,14 @@ pub(crate) fn parse_rfc3339_ms(text: &str) -> Result<u64, String> {
 fn split_offset(text: &str) -> Option<(&str, SignedDuration)> {
     const LOCAL_BYTES: usize = "2027-01-31T09:00:00".len();
     let shape = text.as_bytes().get(..LOCAL_BYTES)?;
-    let well_shaped = shape.iter().zip(b"0000-00-00T00:00:00").all(|(byte, like)| match like {
-        b'0' => byte.is_ascii_digit(),
-        b'T' => matches!(byte, b'T' | b't' | b' '),
-        _ => byte == like,
-    });
+    let well_shaped = shape
+        .iter()
+        .zip(b"0000-00-00T00:00:00")
+        .all(|(byte, like)| match like {
+            b'0' => byte.is_ascii_digit(),
+            b'T' => matches!(byte, b'T' | b't' | b' '),
+            _ => byte == like,
+        });
     if !well_shaped {
         return None;
     }
@@ -56,7 +59,10 @@ fn split_offset(text: &str) -> Option<(&str, SignedDuration)> {
     }
     let (local, offset) = text.split_at_checked(text.len().checked_sub("+00:00".len())?)?;
     let (hours, minutes) = offset.get(1..)?.split_once(':')?;
-    if ![hours, minutes].iter().all(|part| part.bytes().all(|byte| byte.is_ascii_digit())) {
+    if ![hours, minutes]
+        .iter()
+        .all(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
+    {
         return None;
     }
     let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
@@ -103,7 +109,11 @@ pub(crate) fn span_text(span_ms: u64) -> String {
             return format!("{}{unit}", span_ms / unit_ms);
         }
     }
-    if span_ms == 0 { "0s".to_owned() } else { format!("{span_ms}ms") }
+    if span_ms == 0 {
+        "0s".to_owned()
+    } else {
+        format!("{span_ms}ms")
+    }
 }
 
 #[cfg(test)]
@@ -129,11 +139,23 @@ mod tests {
     #[test]
     fn texts_that_are_no_time_or_out_of_range_are_refused() {
         for text in [
-            "", "now", "2027-01-31", "2027-01-31T09:00:00", "2027-02-30T00:00:00Z",
-            "2027-01-31T25:00:00Z", "2027-01-31T09:00Z", "2027-01-31T09:00:00.Z",
-            "2027-01-31T09:00:00+0100", "2027-01-31T09:00:00+24:00", "2027-01-31T09:00:00Z[UTC]",
-            "2027-01-31T09:00:00é:00", "1969-12-31T23:59:59Z", "9999-12-31T23:59:59.9991Z",
-            "9999-12-31T23:59:59-01:00", "+010000-01-01T00:00:00Z", "9223372036854775807",
+            "",
+            "now",
+            "2027-01-31",
+            "2027-01-31T09:00:00",
+            "2027-02-30T00:00:00Z",
+            "2027-01-31T25:00:00Z",
+            "2027-01-31T09:00Z",
+            "2027-01-31T09:00:00.Z",
+            "2027-01-31T09:00:00+0100",
+            "2027-01-31T09:00:00+24:00",
+            "2027-01-31T09:00:00Z[UTC]",
+            "2027-01-31T09:00:00é:00",
+            "1969-12-31T23:59:59Z",
+            "9999-12-31T23:59:59.9991Z",
+            "9999-12-31T23:59:59-01:00",
+            "+010000-01-01T00:00:00Z",
+            "9223372036854775807",
         ] {
             assert!(parse_rfc3339_ms(text).is_err(), "{text}");
         }
@@ -150,13 +172,28 @@ mod tests {
     #[test]
     fn spans_are_read_in_both_forms_and_written_without_loss() {
         for (text, span_ms) in [
-            ("30m", 1_800_000), ("PT30M", 1_800_000), ("1h 30m", 5_400_000), ("250ms", 250),
-            ("60d", 5_184_000_000), ("P1D", 86_400_000), ("0s", 0), ("1.5s", 1_500), ("1us", 1),
+            ("30m", 1_800_000),
+            ("PT30M", 1_800_000),
+            ("1h 30m", 5_400_000),
+            ("250ms", 250),
+            ("60d", 5_184_000_000),
+            ("P1D", 86_400_000),
+            ("0s", 0),
+            ("1.5s", 1_500),
+            ("1us", 1),
         ] {
             assert_eq!(parse_span_ms(text), Ok(span_ms), "{text}");
             assert_eq!(parse_span_ms(&span_text(span_ms)), Ok(span_ms), "{text}");
         }
-        for text in ["", "soon", "-5s", "1 month", "P1Y", "30", "9999999999999999999999h"] {
+        for text in [
+            "",
+            "soon",
+            "-5s",
+            "1 month",
+            "P1Y",
+            "30",
+            "9999999999999999999999h",
+        ] {
             assert!(parse_span_ms(text).is_err(), "{text}");
         }
         assert_eq!(span_text(600_000), "10m");

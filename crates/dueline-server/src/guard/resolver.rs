@@ -65,8 +65,7 @@ impl Resolve for GuardedResolver {
             {
                 return Err(Refused::new(name, why).into());
             }
-            let addresses: Addrs =
-                Box::new(addresses.into_iter().map(|ip| SocketAddr::new(ip, 0)));
+            let addresses: Addrs = Box::new(addresses.into_iter().map(|ip| SocketAddr::new(ip, 0)));
             Ok(addresses)
         })
     }
@@ -91,7 +90,11 @@ impl Refused {
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "refused: {} resolves to a {} address", self.name, self.why)
+        write!(
+            f,
+            "refused: {} resolves to a {} address",
+            self.name, self.why
+        )
     }
 }
 

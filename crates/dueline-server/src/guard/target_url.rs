@@ -27,7 +27,10 @@ impl fmt::Display for TargetUrlError {
         const HOW: &str = "start the server with --allow-private-targets to permit it";
         match self {
             Self::TooLong(bytes) => {
-                write!(f, "a URL has at most {URL_BYTES_MAX} bytes, this one has {bytes}")
+                write!(
+                    f,
+                    "a URL has at most {URL_BYTES_MAX} bytes, this one has {bytes}"
+                )
             }
             Self::Blank => write!(f, "a URL has no spaces and no control characters"),
             Self::Unparseable(error) => write!(f, "not an absolute URL: {error}"),

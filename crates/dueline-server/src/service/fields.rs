@@ -73,7 +73,8 @@ impl Fields {
 
     /// Takes a member; `null` counts as absent.
     pub(crate) fn take(&mut self, name: &'static str) -> Option<Field> {
-        self.take_with_null(name).filter(|field| field.raw.get() != "null")
+        self.take_with_null(name)
+            .filter(|field| field.raw.get() != "null")
     }
 
     /// Takes a member for which `null` is a value.

@@ -31,7 +31,9 @@ pub(crate) fn compact(raw: &RawValue) -> Result<Box<RawValue>, String> {
             _ => {}
         }
         if depth > DEPTH_MAX {
-            return Err(format!("JSON is nested at most {DEPTH_MAX} levels deep here"));
+            return Err(format!(
+                "JSON is nested at most {DEPTH_MAX} levels deep here"
+            ));
         }
         text.push(c);
     }
@@ -55,10 +57,16 @@ mod tests {
     #[test]
     fn only_blanks_between_tokens_go() {
         for (text, compact) in [
-            (r#"{ "b" : 1.0e400 , "a" : [ 1 , 2 ] }"#, r#"{"b":1.0e400,"a":[1,2]}"#),
+            (
+                r#"{ "b" : 1.0e400 , "a" : [ 1 , 2 ] }"#,
+                r#"{"b":1.0e400,"a":[1,2]}"#,
+            ),
             (r#"" a \" b \\""#, r#"" a \" b \\""#),
             (r#"["\\" , " "]"#, r#"["\\"," "]"#),
-            ("123456789012345678901234567890", "123456789012345678901234567890"),
+            (
+                "123456789012345678901234567890",
+                "123456789012345678901234567890",
+            ),
         ] {
             assert_eq!(compacted(text).as_deref(), Ok(compact));
         }

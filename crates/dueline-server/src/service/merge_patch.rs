@@ -18,7 +18,9 @@ pub(crate) fn merge(target: Members, patch: Members) -> Result<Members, serde_js
             }
             continue;
         }
-        let current = at.and_then(|at| merged.get(at)).map(|(_, current)| current.as_ref());
+        let current = at
+            .and_then(|at| merged.get(at))
+            .map(|(_, current)| current.as_ref());
         let value = merge_value(current, value)?;
         match at.and_then(|at| merged.get_mut(at)) {
             Some((_, slot)) => *slot = value,
@@ -71,15 +73,26 @@ mod tests {
             (r#"{"a":"b","b":"c"}"#, r#"{"a":null}"#, r#"{"b":"c"}"#),
             (r#"{"a":["b"]}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#),
             (r#"{"a":"c"}"#, r#"{"a":["b"]}"#, r#"{"a":["b"]}"#),
-            (r#"{"a":{"b":"c"}}"#, r#"{"a":{"b":"d","c":null}}"#, r#"{"a":{"b":"d"}}"#),
+            (
+                r#"{"a":{"b":"c"}}"#,
+                r#"{"a":{"b":"d","c":null}}"#,
+                r#"{"a":{"b":"d"}}"#,
+            ),
             (r#"{"a":[{"b":"c"}]}"#, r#"{"a":[1]}"#, r#"{"a":[1]}"#),
             (r#"{"e":null}"#, r#"{"a":1}"#, r#"{"e":null,"a":1}"#),
             ("{}", r#"{"a":{"bb":{"ccc":null}}}"#, r#"{"a":{"bb":{}}}"#),
-            (r#"{"z":1e400,"a":{"k":1}}"#, r#"{"a":{"l":2}}"#, r#"{"z":1e400,"a":{"k":1,"l":2}}"#),
+            (
+                r#"{"z":1e400,"a":{"k":1}}"#,
+                r#"{"a":{"l":2}}"#,
+                r#"{"z":1e400,"a":{"k":1,"l":2}}"#,
+            ),
         ] {
             let target: Members = serde_json::from_str(target).unwrap();
             let patch: Members = serde_json::from_str(patch).unwrap();
-            assert_eq!(object_text(&merge(target, patch).unwrap()).unwrap().get(), result);
+            assert_eq!(
+                object_text(&merge(target, patch).unwrap()).unwrap().get(),
+                result
+            );
         }
     }
 }

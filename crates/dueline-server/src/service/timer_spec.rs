@@ -8,9 +8,7 @@ use super::fields::Fields;
 use super::json_text::compact;
 use super::target_spec::target;
 use crate::time_text::{parse_rfc3339_ms, parse_span_ms};
-use crate::webhook::{
-    DEADLINE_MS_DEFAULT, Envelope, Payload, RETRY_DEFAULT, Retry, WebhookRecord,
-};
+use crate::webhook::{DEADLINE_MS_DEFAULT, Envelope, Payload, RETRY_DEFAULT, Retry, WebhookRecord};
 
 const DEADLINE_MS_MAX: u64 = 600_000;
 const RETRY_MS_MAX: u64 = 30 * 24 * 3_600_000;
@@ -73,7 +71,9 @@ pub(crate) fn timer_spec(
         None => Some(RETRY_DEFAULT),
     };
     let deadline_ms = fields
-        .take_parsed("deadline", errors, |text| span_within(text, DEADLINE_MS_MAX))
+        .take_parsed("deadline", errors, |text| {
+            span_within(text, DEADLINE_MS_MAX)
+        })
         .unwrap_or(DEADLINE_MS_DEFAULT);
     let envelope = fields
         .take_parsed("envelope", errors, envelope)
@@ -134,7 +134,10 @@ fn payload(fields: &mut Fields, errors: &mut FieldErrors) -> Option<Payload> {
         (None, Some((pointer, text))) => match STANDARD.decode(&text) {
             Ok(_) => (pointer, Payload::Base64(text)),
             Err(error) => {
-                errors.add(pointer, format!("not standard base64 with padding: {error}"));
+                errors.add(
+                    pointer,
+                    format!("not standard base64 with padding: {error}"),
+                );
                 return None;
             }
         },

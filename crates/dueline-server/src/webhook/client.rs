@@ -89,7 +89,10 @@ impl WebhookClient {
             .map_err(|error| format!("refused: {error}"))?;
         let headers = self.headers(&outgoing)?;
         let request = self.client.post(url).headers(headers).body(outgoing.body);
-        let answer = request.send().await.map_err(|error| network_error(&error))?;
+        let answer = request
+            .send()
+            .await
+            .map_err(|error| network_error(&error))?;
         let status = answer.status();
         let retry_after_ms = answer
             .headers()
@@ -100,7 +103,11 @@ impl WebhookClient {
         Ok(Answer {
             status,
             retry_after_ms,
-            excerpt: if status.is_success() { String::new() } else { excerpt(&text) },
+            excerpt: if status.is_success() {
+                String::new()
+            } else {
+                excerpt(&text)
+            },
         })
     }
 
@@ -113,7 +120,10 @@ impl WebhookClient {
             .filter_map(|key| sign(key, outgoing.message_id, timestamp_s, &outgoing.body))
             .collect();
         let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(outgoing.content_type));
+        headers.insert(
+            CONTENT_TYPE,
+            HeaderValue::from_static(outgoing.content_type),
+        );
         for (name, value) in &outgoing.target.headers {
             let unsound = |_| format!("the stored header {name} is not sound");
             headers.insert(
@@ -169,7 +179,9 @@ fn network_error(error: &reqwest::Error) -> String {
 }
 
 fn excerpt(text: &[u8]) -> String {
-    let start = text.get(..text.len().min(4 * EXCERPT_CHARS_MAX)).unwrap_or_default();
+    let start = text
+        .get(..text.len().min(4 * EXCERPT_CHARS_MAX))
+        .unwrap_or_default();
     let start = String::from_utf8_lossy(start);
     let words: Vec<&str> = start
         .split(|c: char| c.is_whitespace() || c.is_control())
@@ -184,9 +196,15 @@ mod tests {
 
     #[test]
     fn an_excerpt_is_one_short_line_of_text() {
-        assert_eq!(excerpt(b"no\r\n  such\ttenant\x1b[31m"), "no such tenant [31m");
+        assert_eq!(
+            excerpt(b"no\r\n  such\ttenant\x1b[31m"),
+            "no such tenant [31m"
+        );
         assert_eq!(excerpt(&[0xff, b'a']), "\u{fffd}a");
-        assert_eq!(excerpt("é".repeat(1_000).as_bytes()).chars().count(), EXCERPT_CHARS_MAX);
+        assert_eq!(
+            excerpt("é".repeat(1_000).as_bytes()).chars().count(),
+            EXCERPT_CHARS_MAX
+        );
         assert_eq!(excerpt(b""), "");
     }
 }

@@ -19,11 +19,7 @@ impl WebhookHandler {
         Self { client }
     }
 
-    async fn deliver(
-        &self,
-        ctx: &TimerCtx<'_>,
-        timer: &DueTimer,
-    ) -> Result<Answer, HandlerError> {
+    async fn deliver(&self, ctx: &TimerCtx<'_>, timer: &DueTimer) -> Result<Answer, HandlerError> {
         let record = WebhookRecord::decode(timer.payload()).map_err(HandlerError::undecodable)?;
         let partition = String::from_utf8_lossy(ctx.partition().as_bytes());
         let id = String::from_utf8_lossy(timer.reference());
@@ -47,13 +43,19 @@ impl WebhookHandler {
         let attempt = timer.attempt();
         match &answered {
             Ok(answer) if answer.status.is_success() => tracing::info!(
-                partition, id, attempt, message_id,
+                partition,
+                id,
+                attempt,
+                message_id,
                 status = answer.status.as_u16(),
                 lateness_ms = timer.lateness_ms(),
                 "delivered"
             ),
             Ok(answer) => tracing::warn!(
-                partition, id, attempt, message_id,
+                partition,
+                id,
+                attempt,
+                message_id,
                 status = answer.status.as_u16(),
                 "the receiver refused the delivery"
             ),

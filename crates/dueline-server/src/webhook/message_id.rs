@@ -9,7 +9,10 @@ use sha2::{Digest, Sha256};
 pub(super) fn message_id(occurrence: &OccurrenceId) -> String {
     let mut hash = Sha256::new();
     hash.update(b"dueline webhook 1");
-    for part in [occurrence.partition.as_bytes(), occurrence.reference.as_ref()] {
+    for part in [
+        occurrence.partition.as_bytes(),
+        occurrence.reference.as_ref(),
+    ] {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }
@@ -47,13 +50,21 @@ mod tests {
         later.generation = 8;
         let mut other_kind = occurrence("ab", "c");
         other_kind.kind = TimerKind(18);
-        for other in [occurrence("a", "bc"), occurrence("ab", "d"), later, other_kind] {
+        for other in [
+            occurrence("a", "bc"),
+            occurrence("ab", "d"),
+            later,
+            other_kind,
+        ] {
             assert_ne!(first, message_id(&other), "{other:?}");
         }
     }
 
     #[test]
     fn the_id_of_an_occurrence_never_changes_between_versions() {
-        assert_eq!(message_id(&occurrence("ab", "c")), "msg_fd37714cd5cd7dbaefefb4ebf134a4b5");
+        assert_eq!(
+            message_id(&occurrence("ab", "c")),
+            "msg_fd37714cd5cd7dbaefefb4ebf134a4b5"
+        );
     }
 }

@@ -25,7 +25,10 @@ pub(crate) struct WebhookRecord {
     pub(crate) target: Target,
     #[serde(default, skip_serializing_if = "is_default_retry")]
     pub(crate) retry: Retry,
-    #[serde(default = "deadline_default", skip_serializing_if = "is_default_deadline")]
+    #[serde(
+        default = "deadline_default",
+        skip_serializing_if = "is_default_deadline"
+    )]
     pub(crate) deadline_ms: u64,
     #[serde(default, skip_serializing_if = "is_default_envelope")]
     pub(crate) envelope: Envelope,

@@ -9,10 +9,14 @@ pub(super) fn retry_after_ms(text: &str, now_ms: u64) -> Option<u64> {
     let text = text.trim();
     let wait_ms = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         // More digits than a number holds is still a wait: the longest.
-        text.parse::<u64>().unwrap_or(u64::MAX).saturating_mul(1_000)
+        text.parse::<u64>()
+            .unwrap_or(u64::MAX)
+            .saturating_mul(1_000)
     } else {
         let at = rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
-        u64::try_from(at.as_millisecond()).ok()?.saturating_sub(now_ms)
+        u64::try_from(at.as_millisecond())
+            .ok()?
+            .saturating_sub(now_ms)
     };
     (wait_ms > 0).then_some(wait_ms.min(RETRY_AFTER_MS_MAX))
 }

@@ -110,13 +110,18 @@ impl SecretStore {
         let mut secrets = self.secrets.write().unwrap_or_else(PoisonError::into_inner);
         let until_ms = now_ms.saturating_add(overlap_ms);
         let mut rotated = vec![Secret::draw()?];
-        rotated.extend(secrets.iter().filter(|secret| secret.signs_at(now_ms)).map(|secret| {
-            let ends_ms = secret.signs_until_ms.unwrap_or(until_ms).min(until_ms);
-            Secret {
-                key: secret.key.clone(),
-                signs_until_ms: Some(ends_ms),
-            }
-        }));
+        rotated.extend(
+            secrets
+                .iter()
+                .filter(|secret| secret.signs_at(now_ms))
+                .map(|secret| {
+                    let ends_ms = secret.signs_until_ms.unwrap_or(until_ms).min(until_ms);
+                    Secret {
+                        key: secret.key.clone(),
+                        signs_until_ms: Some(ends_ms),
+                    }
+                }),
+        );
         write(&self.path, &rotated)?;
         *secrets = rotated;
         Ok(())
@@ -132,7 +137,9 @@ impl SecretStore {
 
 impl fmt::Debug for SecretStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SecretStore").field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("SecretStore")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
     }
 }
 
@@ -166,9 +173,7 @@ fn decode(bytes: &[u8]) -> Result<Vec<Secret>, String> {
             .strip_prefix(PREFIX)
             .and_then(|encoded| STANDARD.decode(encoded).ok())
             .filter(|key| (SECRET_BYTES_MIN..=SECRET_BYTES_MAX).contains(&key.len()))
-            .ok_or_else(|| {
-                format!("{place} is not whsec_ and the base64 of 24 to 64 bytes")
-            })?;
+            .ok_or_else(|| format!("{place} is not whsec_ and the base64 of 24 to 64 bytes"))?;
         let signs_until_ms = stored
             .signs_until
             .map(|text| parse_rfc3339_ms(&text))
@@ -276,7 +281,11 @@ mod tests {
         assert_eq!(store.signing_keys(1_500), vec![both[0].clone()]);
         assert_eq!(SecretStore::open(&path).unwrap().signing_keys(1_499), both);
         store.rotate(1_600, 500).unwrap();
-        assert_eq!(store.signing_keys(1_600).len(), 2, "the ended one is forgotten");
+        assert_eq!(
+            store.signing_keys(1_600).len(),
+            2,
+            "the ended one is forgotten"
+        );
     }
 
     #[test]
@@ -293,7 +302,10 @@ mod tests {
         ] {
             fs::write(&path, text).unwrap();
             let refused = SecretStore::open(&path);
-            assert!(matches!(refused, Err(SecretError::Damaged { .. })), "{text}");
+            assert!(
+                matches!(refused, Err(SecretError::Damaged { .. })),
+                "{text}"
+            );
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
     }

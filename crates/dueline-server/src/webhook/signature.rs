@@ -12,7 +12,10 @@ pub(super) fn sign(key: &[u8], id: &str, timestamp_s: u64, body: &[u8]) -> Optio
     mac.update(timestamp_s.to_string().as_bytes());
     mac.update(b".");
     mac.update(body);
-    Some(format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes())))
+    Some(format!(
+        "v1,{}",
+        STANDARD.encode(mac.finalize().into_bytes())
+    ))
 }
 
 #[cfg(test)]
