@@ -1,7 +1,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::codec::Reader;
-use super::{DeadKey, Malformed, TimerKey, class};
+use super::{DeadKey, Header, Malformed, TimerKey, class};
 use crate::kind::TimerKind;
 use crate::limits::REFERENCE_BYTES_MAX;
 use crate::store::{Key, Value};
@@ -56,6 +56,21 @@ pub enum NameState {
     Dead,
 }
 
+impl NameState {
+    /// What the header of a timer row says: claimed by its flag, retrying once it has an attempt
+    /// behind it, else pending. A requeued timer starts at attempt 0, so it is pending although its
+    /// last failure is still there to be read.
+    pub fn of(header: &Header) -> Self {
+        if header.flags.claimed {
+            Self::Claimed
+        } else if header.attempt > 0 {
+            Self::Retrying
+        } else {
+            Self::Pending
+        }
+    }
+}
+
 /// The value of a name: `state:u8 due_ms:u64 generation:u64`, where the timer or dead row now lies.
 ///
 /// Every move of a named timer rewrites this row in the same batch and guards the old one, so a
@@ -71,6 +86,25 @@ pub struct NameRow {
 }
 
 impl NameRow {
+    /// The name row that belongs to a timer row. Whoever moves a named timer guards and writes
+    /// exactly this.
+    pub fn of(key: &TimerKey, header: &Header) -> Self {
+        Self {
+            state: NameState::of(header),
+            due_ms: key.due_ms,
+            generation: key.generation,
+        }
+    }
+
+    /// The name row that belongs to a dead row.
+    pub fn of_dead(key: &DeadKey) -> Self {
+        Self {
+            state: NameState::Dead,
+            due_ms: key.dead_at_ms,
+            generation: key.generation,
+        }
+    }
+
     /// The value's bytes.
     pub fn encode(&self) -> Value {
         let mut value = BytesMut::with_capacity(17);

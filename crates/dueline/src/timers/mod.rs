@@ -3,15 +3,27 @@
 mod activity;
 mod budget;
 mod call;
+mod discovery;
 mod due;
 mod engine;
 mod error;
+mod group;
 mod handle;
 mod handler;
+mod lane;
+mod make_move;
+mod malformed;
+mod moves;
+mod outcome;
+mod overlay;
+mod planned;
 mod registry;
 mod report;
 mod retry;
+mod run;
+mod settle;
 mod slots;
+mod tick;
 mod timer;
 mod typed;
 mod verbs;
@@ -30,7 +42,7 @@ pub use report::{Counts, RunReport};
 pub use retry::RetryPolicy;
 pub use slots::Slots;
 pub use timer::Timer;
-pub use typed::{Typed, TypedHandler};
+pub use typed::{Typed, TypedDetachedHandler, TypedHandler};
 pub use verbs::{
     Cancelled, Change, DeadId, DeadPage, DeadView, Explained, LANE_COUNT_MAX, LIST_LIMIT_MAX,
     LaneCount, LaneSummary, ListCursor, ListQuery, Plan, PlanGuards, Policy, QuarantinedPage,
