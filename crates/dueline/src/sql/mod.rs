@@ -53,5 +53,6 @@ pub use capacity::SizeLimit;
 pub use conn::{RowSink, SqlConn, SqlParam, SqlRow};
 pub use due::{DueWakes, OrphanWake, purge_orphans};
 pub use reads::{PartitionMemo, Reads};
+pub use statements::STATEMENTS;
 pub use transaction::{Finished, Transaction};
 pub use writer::{MemoryChange, Writer};
