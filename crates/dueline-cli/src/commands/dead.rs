@@ -1,0 +1,108 @@
+//! `dueline dead list | requeue | purge`
+
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use super::pages::{self, Walk};
+use crate::arguments::{Dead, DeadVerb, ListDead, PurgeDead, RequeueDead};
+use crate::client::{Client, Path, Request};
+use crate::failure::Failure;
+use crate::output::{Column, Output, field};
+
+const COLUMNS: &[Column] = &[
+    Column {
+        heading: "DEAD ID",
+        cell: |dead| field(dead, "dead_id"),
+    },
+    Column {
+        heading: "ID",
+        cell: |dead| field(dead, "id"),
+    },
+    Column {
+        heading: "DIED",
+        cell: |dead| field(dead, "dead_at"),
+    },
+    Column {
+        heading: "ATTEMPT",
+        cell: |dead| field(dead, "attempt"),
+    },
+    Column {
+        heading: "REASON",
+        cell: |dead| field(dead, "reason"),
+    },
+    Column {
+        heading: "LAST ERROR",
+        cell: |dead| field(dead, "last_error"),
+    },
+];
+
+pub(crate) fn run(dead: Dead, output: &mut Output) -> Result<ExitCode, Failure> {
+    match dead.verb {
+        DeadVerb::List(list) => self::list(list, output),
+        DeadVerb::Requeue(requeue) => self::requeue(&requeue, output),
+        DeadVerb::Purge(purge) => self::purge(&purge, output),
+    }?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list(list: ListDead, output: &mut Output) -> Result<(), Failure> {
+    let client = Client::new(&list.server)?;
+    let page = pages::read(
+        &client,
+        Walk {
+            path: Path::dead_letters(&list.partition),
+            array: "dead_letters",
+            limit: list.limit,
+            page_token: list.page_token,
+            filter: Vec::new(),
+        },
+    )?;
+    output.list(
+        &page,
+        pages::items(&page, "dead_letters"),
+        COLUMNS,
+        "no dead letters",
+    )
+}
+
+fn requeue(requeue: &RequeueDead, output: &mut Output) -> Result<(), Failure> {
+    let client = Client::new(&requeue.server)?;
+    let Some(dead_id) = &requeue.dead_id else {
+        return requeue_all(&client, &requeue.partition, output);
+    };
+    let path = Path::dead_letter(&requeue.partition, dead_id).verb("requeue");
+    let answer = client.send(&Request::post(path))?;
+    output.done(&format!("requeued {dead_id}"), &answer)
+}
+
+/// The server works in pages; each call does one and says where the next begins.
+fn requeue_all(client: &Client, partition: &str, output: &mut Output) -> Result<(), Failure> {
+    let mut done = 0;
+    let mut token: Option<String> = None;
+    loop {
+        let request = Request::post(Path::dead_letters(partition).verb("requeue"))
+            .query("page_token", token.take());
+        let page = client.send(&request)?;
+        done += page.get("done").and_then(Value::as_u64).unwrap_or(0);
+        token = page
+            .get("next_page_token")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
+        if token.is_none() {
+            break;
+        }
+    }
+    output.done(
+        &format!("requeued {done} dead letters"),
+        &json!({ "done": done }),
+    )
+}
+
+fn purge(purge: &PurgeDead, output: &mut Output) -> Result<(), Failure> {
+    let client = Client::new(&purge.server)?;
+    let path = Path::dead_letter(&purge.partition, &purge.dead_id).verb("purge");
+    client.send(&Request::post(path))?;
+    let document = json!({ "dead_id": purge.dead_id, "purged": true });
+    output.done(&format!("purged {}", purge.dead_id), &document)
+}
