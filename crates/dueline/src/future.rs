@@ -74,20 +74,26 @@ fn panicked(panic: &(dyn std::any::Any + Send)) -> HandlerError {
 /// A future, or a handler's failure if the sleep ends first.
 pub(crate) async fn or_deadline<T>(
     future: impl Future<Output = Result<T, HandlerError>>,
-    mut sleep: BoxFuture<'static, ()>,
+    start_sleep: impl Fn() -> BoxFuture<'static, ()>,
     deadline: Duration,
 ) -> Result<T, HandlerError> {
     let mut future = pin!(future);
+    // Most runs are ready at the first poll and never need a timer.
+    let mut sleep = None;
     poll_fn(|context| {
         if let Poll::Ready(result) = future.as_mut().poll(context) {
             return Poll::Ready(result);
         }
-        sleep.as_mut().poll(context).map(|()| {
-            let ms = deadline.as_millis();
-            Err(HandlerError::new(format!(
-                "the run passed its deadline of {ms} ms"
-            )))
-        })
+        sleep
+            .get_or_insert_with(&start_sleep)
+            .as_mut()
+            .poll(context)
+            .map(|()| {
+                let ms = deadline.as_millis();
+                Err(HandlerError::new(format!(
+                    "the run passed its deadline of {ms} ms"
+                )))
+            })
     })
     .await
 }

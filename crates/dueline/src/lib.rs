@@ -4,6 +4,7 @@
 mod future;
 mod kind;
 pub mod limits;
+pub mod memory;
 pub mod rows;
 pub mod runtime;
 pub mod store;

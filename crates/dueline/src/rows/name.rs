@@ -1,7 +1,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::codec::Reader;
-use super::{DeadKey, Malformed, TimerKey, class};
+use super::{DeadKey, Header, Malformed, TimerKey, class};
 use crate::kind::TimerKind;
 use crate::limits::REFERENCE_BYTES_MAX;
 use crate::store::{Key, Value};
@@ -71,6 +71,32 @@ pub struct NameRow {
 }
 
 impl NameRow {
+    /// The name row that belongs to a timer row: claimed if its header says so, retrying if it has
+    /// failed, else pending. Whoever moves a named timer guards and writes exactly this.
+    pub fn of(key: &TimerKey, header: &Header) -> Self {
+        let state = if header.flags.claimed {
+            NameState::Claimed
+        } else if header.failure.is_some() {
+            NameState::Retrying
+        } else {
+            NameState::Pending
+        };
+        Self {
+            state,
+            due_ms: key.due_ms,
+            generation: key.generation,
+        }
+    }
+
+    /// The name row that belongs to a dead row.
+    pub fn of_dead(key: &DeadKey) -> Self {
+        Self {
+            state: NameState::Dead,
+            due_ms: key.dead_at_ms,
+            generation: key.generation,
+        }
+    }
+
     /// The value's bytes.
     pub fn encode(&self) -> Value {
         let mut value = BytesMut::with_capacity(17);

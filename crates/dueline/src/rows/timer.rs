@@ -1,7 +1,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::codec::Reader;
-use super::{Header, Malformed, class, class_end};
+use super::{Header, Malformed, class, class_end, class_start};
 use crate::kind::TimerKind;
 use crate::limits::REFERENCE_BYTES_MAX;
 use crate::store::{Key, Value};
@@ -61,8 +61,12 @@ impl TimerKey {
         })
     }
 
-    /// The first key of a lane.
+    /// The first key of a lane. The lane of kind 0 begins with the class: a key too short to name
+    /// its kind lies there.
     pub fn lane_start(kind: TimerKind) -> Key {
+        if !kind.is_valid() {
+            return class_start(class::TIMER);
+        }
         Bytes::copy_from_slice(&[class::TIMER, 0, kind.0])
     }
 

@@ -165,6 +165,12 @@ pub trait NamespaceStore: ReadStore {
         })
     }
 
+    /// Whether other commits are waiting just now, so that a caller with many batches had better
+    /// send them in smaller groups.
+    fn is_contended(&self) -> bool {
+        false
+    }
+
     /// Size of a partition.
     ///
     /// # Errors

@@ -111,8 +111,10 @@ pub struct ClaimedCall {
     pub(crate) registration: Registration,
     pub(crate) store: Arc<dyn NamespaceStore>,
     pub(crate) runtime: Runtime,
-    pub(crate) slot: Option<Slot>,
-    pub(crate) running: Running,
+    /// Held until the call is settled.
+    pub(crate) _slot: Slot,
+    /// Held until the call is settled.
+    pub(crate) _running: Running,
 }
 
 impl ClaimedCall {
@@ -150,7 +152,7 @@ impl ClaimedCall {
                     self.runtime.now_ms(),
                 );
                 let call = catch_panic(|| handler.call(&ctx, &self.claim.timer));
-                or_deadline(call, self.runtime.sleep(deadline), deadline).await
+                or_deadline(call, || self.runtime.sleep(deadline), deadline).await
             }
             Handler::Inline(_) => Err(HandlerError::new("an inline handler has no call")),
         };

@@ -1,9 +1,10 @@
 use std::sync::Arc;
 
 use super::activity::Activity;
-use super::call::{Claim, ClaimedCall, FinishedCall};
+use super::call::ClaimedCall;
 use super::slots::Slots;
-use super::{Counts, Registry, RunReport, TickBudget, TickState, TimerError, TimerKind, Timers};
+use super::tick::TickRun;
+use super::{Registry, RunReport, TickBudget, TickState, TimerError, TimerKind, Timers};
 use crate::runtime::Runtime;
 use crate::store::{LaneWake, NamespaceStore, Partition};
 
@@ -103,26 +104,9 @@ impl Engine {
     /// Runs the due timers of one partition within what is left of a shared budget.
     ///
     /// Never fails: what the store refuses is counted (`held_back`) and stays due.
-    pub async fn tick(&self, request: TickRequest<'_>, state: &mut TickState) -> Tick {
+    pub async fn tick<'a>(&'a self, request: TickRequest<'a>, state: &'a mut TickState) -> Tick {
         let _running = self.activity.begin(request.partition, None);
-        let _ = state;
-        Tick::default()
-    }
-
-    /// Settles a call that has ended: plans with its output and commits under the claimed row.
-    pub async fn settle(&self, finished: FinishedCall) -> Counts {
-        drop(finished);
-        Counts::default()
-    }
-
-    /// Gives a claim back, its attempt uncounted, so that the timer is due at once: for a call that
-    /// a clean stop has cut. Returns whether the timer was still as claimed.
-    ///
-    /// # Errors
-    /// What the store says; the timer then comes back when the claim ends.
-    pub async fn release(&self, claim: &Claim) -> Result<bool, TimerError> {
-        let _ = claim;
-        Ok(false)
+        Box::pin(TickRun::new(self, &request, state).run(&request)).await
     }
 
     /// Pauses a kind of a partition and waits until no run of it that began before is under way in

@@ -3,15 +3,27 @@
 mod activity;
 mod budget;
 mod call;
+mod discovery;
 mod due;
 mod engine;
 mod error;
+mod group;
 mod handle;
 mod handler;
+mod lane;
+mod make_move;
+mod malformed;
+mod moves;
+mod outcome;
+mod overlay;
+mod planned;
 mod registry;
 mod report;
 mod retry;
+mod run;
+mod settle;
 mod slots;
+mod tick;
 mod timer;
 mod typed;
 

@@ -1,0 +1,318 @@
+//! Running one due timer: inline over the overlay, or as a durable claim for a detached call.
+
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use super::call::ErasedDetached;
+use super::lane::{Closed, DueRow};
+use super::moves::{Move, NameGuard};
+use super::overlay::Overlay;
+use super::planned::{Effect, Planned, Planning};
+use super::registry::{Handler, Registration};
+use super::tick::TickRun;
+use super::{DueTimer, Fired, HandlerError, RetryPolicy, TimerCtx, TimerHandler};
+use crate::future::{catch_panic, or_deadline};
+use crate::rows::{DeadReason, Failure, TimerKey, TimerRow};
+use crate::store::{Batch, Precondition};
+
+/// How long after its deadline a claim ends, in milliseconds: time to settle.
+pub(super) const CLAIM_SLACK_MS: u64 = 10_000;
+/// How far the clocks of the driver and the store may be apart for a claim, in milliseconds.
+const CLAIM_SKEW_MS: u64 = 5_000;
+/// Members of a group of claims.
+const CLAIMS_GROUP_MAX: usize = 256;
+
+impl<'a> TickRun<'a> {
+    /// Runs one admitted row.
+    pub(super) async fn run_row(&mut self, index: usize, key: TimerKey, row: DueRow) {
+        let Some((registration, cautious)) = self
+            .lanes
+            .get(index)
+            .and_then(|lane| lane.registration.map(|known| (known, lane.cautious)))
+        else {
+            return;
+        };
+        let now_ms = self.engine.runtime().now_ms();
+        let timer = match TimerRow::decode(&row.value) {
+            Ok(value) => DueTimer::new(key, value, now_ms),
+            Err(malformed) => return self.bury_undecodable(key, row, malformed).await,
+        };
+        self.report.worst_lateness_ms = self.report.worst_lateness_ms.max(timer.lateness_ms());
+        let lapsed = timer.flags().claimed && !row.claimed_here;
+        let policy = policy_of(registration, &timer);
+        if lapsed && policy.is_exhausted(timer.header().attempt) {
+            return self.bury_cut(row, &timer, policy).await;
+        }
+        match &registration.handler {
+            Handler::Detached(handler) => {
+                self.claim(index, row, &timer, registration, handler.as_ref())
+                    .await;
+            }
+            Handler::Inline(handler) if row.claimed_here => {
+                self.run_inline(index, row, timer, registration, handler.as_ref())
+                    .await;
+            }
+            Handler::Inline(_) if cautious || lapsed => {
+                self.claim_cautiously(row, &timer, registration).await;
+            }
+            Handler::Inline(handler) => {
+                self.run_inline(index, row, timer, registration, handler.as_ref())
+                    .await;
+            }
+        }
+    }
+
+    /// What planning the batch of this timer needs.
+    pub(super) fn planning(
+        &self,
+        row: &DueRow,
+        timer: &DueTimer,
+        policy: RetryPolicy,
+        front: Vec<Precondition>,
+    ) -> Planning<'a> {
+        let registration = self.engine.registry.get(timer.kind());
+        Planning {
+            partition: self.partition,
+            runtime: self.engine.runtime(),
+            policy,
+            codec_version: registration.map_or(0, |known| known.codec_version),
+            name: row
+                .name
+                .clone()
+                .unwrap_or_else(|| NameGuard::expected(timer)),
+            front,
+            floor_ms: self.cutoff_ms.saturating_add(1),
+        }
+    }
+
+    async fn run_inline(
+        &mut self,
+        index: usize,
+        row: DueRow,
+        timer: DueTimer,
+        registration: &'a Registration,
+        handler: &'a dyn TimerHandler,
+    ) {
+        let group_max = self
+            .lanes
+            .get(index)
+            .map_or(1, super::lane::Lane::group_max);
+        if self.is_full_for(group_max) {
+            self.push_front(row);
+            self.flush(false).await;
+            return;
+        }
+        let runtime = self.engine.runtime();
+        let started = runtime.monotonic();
+        let overlay = Arc::clone(&self.overlay);
+        overlay.take_fault();
+        let ctx = TimerCtx::new(overlay.as_ref(), self.partition, runtime.now_ms());
+        let deadline = Duration::from_millis(registration.deadline_ms);
+        let fire = catch_panic(|| handler.fire(&ctx, &timer));
+        let mut run = pin!(or_deadline(fire, || runtime.sleep(deadline), deadline));
+        let mut early = None;
+        if !self.staged.is_empty() {
+            early = unless_slow(run.as_mut(), &overlay).await;
+            if early.is_none() {
+                // It waits for something else than the store: those before it do not wait for it.
+                self.push_front(row.clone());
+                if !self.flush(false).await {
+                    return;
+                }
+                self.take_back(index);
+            }
+        }
+        let result = match early {
+            Some(result) => result,
+            None => run.await,
+        };
+        let spent = runtime.monotonic().saturating_sub(started);
+        self.ran(index, row, &timer, registration, result, spent)
+            .await;
+    }
+
+    /// Takes the row that was put back for the time of a flush.
+    fn take_back(&mut self, index: usize) {
+        if let Some(lane) = self.lanes.get_mut(index) {
+            lane.rows.pop_front();
+        }
+    }
+
+    /// Plans what the handler said and adds it to the group.
+    async fn ran(
+        &mut self,
+        index: usize,
+        row: DueRow,
+        timer: &DueTimer,
+        registration: &Registration,
+        result: Result<Fired, HandlerError>,
+        spent: Duration,
+    ) {
+        // A claimed timer was found due when it was claimed.
+        let front = if row.claimed_here {
+            Vec::new()
+        } else {
+            vec![Precondition::NotBefore(timer.key().due_ms)]
+        };
+        let planning = self.planning(&row, timer, policy_of(registration, timer), front);
+        let faulted = self.overlay.take_fault();
+        let planned = match result {
+            Ok(fired) => planning
+                .fired(timer, fired)
+                .unwrap_or_else(|refused| planning.failed(timer, &refused, None)),
+            Err(error) if error.is_undecodable() => planning.undecodable(timer, error.text()),
+            Err(error) if faulted => {
+                let error = crate::store::StoreError::unavailable(error.text().to_owned());
+                return self.hold(&row, &error);
+            }
+            Err(error) => planning.failed(timer, error.text(), None),
+        };
+        self.note_failure(timer, &planned);
+        let group_max = self
+            .lanes
+            .get(index)
+            .map_or(1, super::lane::Lane::group_max);
+        self.spend(index, spent);
+        self.stage(row, planned, group_max, spent).await;
+    }
+
+    /// Logs a failure, so that it is seen before somebody looks for it.
+    fn note_failure(&self, timer: &DueTimer, planned: &Planned) {
+        let failure = match &planned.to {
+            Some(Move::Later { header, .. } | Move::Dead { header, .. }) => header.failure.as_ref(),
+            None => None,
+        };
+        let Some(failure) = failure else { return };
+        tracing::warn!(
+            partition = %self.partition,
+            kind = %timer.kind(),
+            reference = %timer.reference().escape_ascii(),
+            attempt = timer.attempt(),
+            dead = matches!(planned.effect, Effect::Dead),
+            error = %failure.error,
+            "a timer failed"
+        );
+    }
+
+    /// Claims a timer of a detached kind, as a member of the group.
+    async fn claim(
+        &mut self,
+        index: usize,
+        mut row: DueRow,
+        timer: &DueTimer,
+        registration: &'a Registration,
+        handler: &'a dyn ErasedDetached,
+    ) {
+        if self.is_full_for(CLAIMS_GROUP_MAX) {
+            self.push_front(row);
+            self.flush(false).await;
+            return;
+        }
+        let Some(slot) = self.engine.slots.take(timer.kind()) else {
+            row.charged = false;
+            self.push_front(row);
+            if let Some(lane) = self.lanes.get_mut(index) {
+                lane.close(Closed::NoSlot);
+            }
+            return;
+        };
+        let deadline_ms = handler
+            .deadline_ms(timer)
+            .unwrap_or(registration.deadline_ms);
+        let now_ms = self.engine.runtime().now_ms();
+        let to = Move::claim(timer, claim_end_ms(now_ms, deadline_ms));
+        let front = claim_bounds(timer, now_ms);
+        let planning = self.planning(&row, timer, policy_of(registration, timer), front);
+        let effect = Effect::Claimed {
+            slot,
+            to: to.clone(),
+        };
+        let planned = planning.moved(timer, to, effect, Batch::new());
+        self.stage(row, planned, CLAIMS_GROUP_MAX, Duration::ZERO)
+            .await;
+    }
+
+    /// Claims and counts a timer before its inline handler runs, so that a handler that kills the
+    /// process ends in the dead class.
+    async fn claim_cautiously(
+        &mut self,
+        row: DueRow,
+        timer: &DueTimer,
+        registration: &'a Registration,
+    ) {
+        if !self.staged.is_empty() {
+            self.push_front(row);
+            self.flush(false).await;
+            return;
+        }
+        let now_ms = self.engine.runtime().now_ms();
+        let to = Move::claim(timer, claim_end_ms(now_ms, registration.deadline_ms));
+        let front = claim_bounds(timer, now_ms);
+        let planning = self.planning(&row, timer, policy_of(registration, timer), front);
+        if let Some(to) = self.make_move(&row, timer, planning, to, true).await {
+            let (key, value, _) = to.row(timer);
+            let mut claimed = DueRow::new(key, value);
+            claimed.charged = true;
+            claimed.claimed_here = true;
+            claimed.replans = row.replans;
+            self.push_front(claimed);
+        }
+    }
+
+    /// All attempts were cut by a crash: the last ends in the dead class.
+    async fn bury_cut(&mut self, row: DueRow, timer: &DueTimer, policy: RetryPolicy) {
+        let now_ms = self.engine.runtime().now_ms();
+        let attempt = timer.header().attempt;
+        let reason = timer.last_error().map_or_else(
+            || format!("attempt {attempt} was cut: its claim ended without an outcome"),
+            |failure| failure.error.clone(),
+        );
+        let failure = Failure::new(now_ms, &reason);
+        let to = Move::dead(timer, DeadReason::Exhausted, 0, attempt, failure);
+        let front = vec![Precondition::NotBefore(timer.key().due_ms)];
+        let planning = self.planning(&row, timer, policy, front);
+        let planned = planning.moved(timer, to, Effect::Dead, Batch::new());
+        self.note_failure(timer, &planned);
+        self.stage(row, planned, super::lane::PAGE_ROWS, Duration::ZERO)
+            .await;
+    }
+}
+
+/// The policy of a timer: its own if it has one, else its kind's.
+pub(super) fn policy_of(registration: &Registration, timer: &DueTimer) -> RetryPolicy {
+    match &registration.handler {
+        Handler::Inline(handler) => handler.retry_policy(timer),
+        Handler::Detached(handler) => handler.retry_policy(timer),
+    }
+    .unwrap_or(registration.retry)
+}
+
+pub(super) fn claim_end_ms(now_ms: u64, deadline_ms: u64) -> u64 {
+    now_ms
+        .saturating_add(deadline_ms)
+        .saturating_add(CLAIM_SLACK_MS)
+}
+
+/// A claim is never early, and holds only while the clocks of driver and store agree.
+pub(super) fn claim_bounds(timer: &DueTimer, now_ms: u64) -> Vec<Precondition> {
+    vec![
+        Precondition::NotBefore(timer.key().due_ms.max(now_ms.saturating_sub(CLAIM_SKEW_MS))),
+        Precondition::NotAfter(now_ms.saturating_add(CLAIM_SKEW_MS)),
+    ]
+}
+
+/// The result of a run, or `None` as soon as it waits for anything but a read of the store.
+async fn unless_slow<T>(
+    mut run: Pin<&mut impl Future<Output = T>>,
+    overlay: &Overlay,
+) -> Option<T> {
+    poll_fn(|context| match run.as_mut().poll(context) {
+        Poll::Ready(result) => Poll::Ready(Some(result)),
+        Poll::Pending if overlay.is_reading() => Poll::Pending,
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
+}
