@@ -16,6 +16,11 @@ pub enum TimerError {
         /// The generation it has now.
         current: u64,
     },
+    /// A run of the timer is claimed; the call may be under way. Try again when the claim has ended.
+    Claimed {
+        /// When the claim ends, in milliseconds since 1970.
+        ends_at_ms: u64,
+    },
     /// Other writers changed the timer each time it was tried, eight times. Try again later.
     Contended,
     /// The store's answer.
@@ -46,6 +51,10 @@ impl fmt::Display for TimerError {
             Self::GenerationMismatch { current } => {
                 write!(f, "the timer has changed: its generation is now {current}")
             }
+            Self::Claimed { ends_at_ms } => write!(
+                f,
+                "a run of the timer may be under way; its claim ends at {ends_at_ms} ms"
+            ),
             Self::Contended => {
                 write!(f, "other writers kept changing the timer; try again later")
             }

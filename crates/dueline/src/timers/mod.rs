@@ -26,6 +26,7 @@ mod slots;
 mod tick;
 mod timer;
 mod typed;
+mod verbs;
 
 pub use budget::{TickBudget, TickState};
 pub use call::{Claim, ClaimedCall, FinishedCall};
@@ -42,5 +43,11 @@ pub use retry::RetryPolicy;
 pub use slots::Slots;
 pub use timer::Timer;
 pub use typed::{Typed, TypedHandler};
+pub use verbs::{
+    Cancelled, Change, DeadId, DeadPage, DeadView, Explained, LANE_COUNT_MAX, LIST_LIMIT_MAX,
+    LaneCount, LaneSummary, ListCursor, ListQuery, Plan, PlanGuards, Policy, QuarantinedPage,
+    QuarantinedRow, RequeuedPage, ScheduleOutcome, Scheduled, SeenName, TimerPage, TimerState,
+    TimerStates, TimerView, earliest_timer_put,
+};
 
 pub use crate::kind::{KindSet, TimerKind};

@@ -3,6 +3,7 @@ use serde::Serialize;
 
 use super::{TimerError, TimerKind};
 use crate::limits::{DUE_MS_MAX, PAYLOAD_BYTES_MAX, REFERENCE_BYTES_MAX};
+use crate::rows::NameKey;
 
 /// A timer to be scheduled: what, when, and for whom.
 ///
@@ -66,6 +67,14 @@ impl Timer {
         self
     }
 
+    /// Where its name lies, if it has one.
+    pub(crate) fn name(&self) -> NameKey {
+        NameKey {
+            kind: self.kind,
+            reference: self.reference.clone(),
+        }
+    }
+
     pub(crate) fn validate(&self) -> Result<(), TimerError> {
         if !self.kind.is_valid() {
             return Err(TimerError::invalid("a timer needs a kind from 1 to 255"));
@@ -76,14 +85,19 @@ impl Timer {
                 self.reference.len()
             )));
         }
-        if self.payload.len() > PAYLOAD_BYTES_MAX {
-            return Err(TimerError::invalid(format!(
-                "a payload has at most {PAYLOAD_BYTES_MAX} bytes, this one has {}",
-                self.payload.len()
-            )));
-        }
+        validate_payload(&self.payload)?;
         validate_due(self.due_at_ms)
     }
+}
+
+pub(crate) fn validate_payload(payload: &Bytes) -> Result<(), TimerError> {
+    if payload.len() > PAYLOAD_BYTES_MAX {
+        return Err(TimerError::invalid(format!(
+            "a payload has at most {PAYLOAD_BYTES_MAX} bytes, this one has {}",
+            payload.len()
+        )));
+    }
+    Ok(())
 }
 
 pub(crate) fn validate_due(due_at_ms: u64) -> Result<(), TimerError> {
