@@ -28,9 +28,11 @@
 mod block_on;
 mod clock;
 mod commit;
+pub mod conformance;
 mod entropy;
 mod fault_store;
 mod handler;
+mod partition;
 
 pub use block_on::block_on;
 pub use clock::ManualClock;
@@ -38,6 +40,7 @@ pub use commit::commit;
 pub use entropy::SequenceEntropy;
 pub use fault_store::{CallCounts, CommitFault, FaultStore, ReadCall};
 pub use handler::{FnHandler, handler};
+pub use partition::partition;
 
 use std::sync::Arc;
 

@@ -10,14 +10,16 @@ use dueline::store::{
     WakeStore,
 };
 use dueline::timers::{KindSet, TimerKind};
-use dueline_testkit::{CommitFault, FaultStore, ManualClock, ReadCall, block_on, commit};
+use dueline_testkit::{
+    CommitFault, FaultStore, ManualClock, ReadCall, block_on, commit, partition,
+};
 
 const KIND: TimerKind = TimerKind(16);
 
 fn stores() -> (Arc<MemoryStore>, FaultStore, Partition) {
     let memory = Arc::new(MemoryStore::new(Arc::new(ManualClock::new(1_000))));
     let store = FaultStore::new(Arc::clone(&memory) as Arc<dyn WakeStore>);
-    (memory, store, Partition::new("p").expect("a name"))
+    (memory, store, partition("p"))
 }
 
 fn put(key: &'static str) -> Batch {
