@@ -7,6 +7,7 @@ pub mod limits;
 pub mod memory;
 pub mod rows;
 pub mod runtime;
+pub mod sql;
 pub mod store;
 pub mod timers;
 

@@ -1,0 +1,76 @@
+//! Keeping the log short.
+//!
+//! The write connection checkpoints itself when the log passes [`CHECKPOINT_PAGES`], after the
+//! callers have their answers; the next commit then starts the log over, in place. A checkpoint on
+//! another connection alone never bounds the log, because a writer that keeps committing is never
+//! caught up with. Readers that overlap without a gap keep the log from starting over too: past
+//! [`RESTART_PAGES`] new ones are held back for the moment it takes.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use crate::counters::count;
+use crate::shared::Shared;
+
+/// Pages in the log from which it is checkpointed: 16 MiB.
+pub(crate) const CHECKPOINT_PAGES: u64 = 4_000;
+/// Pages in the log from which readers are held back to restart it.
+const RESTART_PAGES: u64 = 4 * CHECKPOINT_PAGES;
+/// How long a restart waits for readers that are at work.
+const RESTART_WAIT: Duration = Duration::from_millis(200);
+
+impl Shared {
+    /// Checkpoints if the log is long enough and nobody is committing; who is sees to it. The
+    /// caller looks at the queue afterwards, as after a commit.
+    pub(crate) fn checkpoint_if_due(&self) {
+        let Ok(mut side) = self.write_side.try_lock() else {
+            return;
+        };
+        let Some(side) = side.as_mut() else { return };
+        let pages = side.log_pages.load(Ordering::Relaxed);
+        if pages < CHECKPOINT_PAGES {
+            side.restart_at_pages = RESTART_PAGES;
+            return;
+        }
+        count(&self.counting.checkpoints);
+        let connection = &side.backend.connection;
+        let done = if pages >= side.restart_at_pages.max(RESTART_PAGES) {
+            // Not at every commit, if a reader stays for long.
+            side.restart_at_pages = pages + CHECKPOINT_PAGES;
+            self.gate.hold();
+            let done = restart(connection, self.options.busy_timeout);
+            self.gate.release();
+            done
+        } else {
+            checkpoint(connection, "PASSIVE")
+        };
+        if let Err(error) = done {
+            tracing::warn!(%error, pages, "the log could not be checkpointed; it is tried again");
+        }
+    }
+
+    /// Checkpoints as much as can be without waiting for anybody.
+    pub(crate) fn checkpoint_now(&self) -> rusqlite::Result<()> {
+        let done = match self.locked_write_side().as_ref() {
+            Some(side) => checkpoint(&side.backend.connection, "PASSIVE"),
+            None => Ok(()),
+        };
+        count(&self.counting.checkpoints);
+        // A thread may have found the connection held and left its work.
+        self.writes.nudge();
+        done
+    }
+}
+
+fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<()> {
+    connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |_| Ok(()))
+}
+
+fn restart(connection: &Connection, busy_timeout: Duration) -> rusqlite::Result<()> {
+    connection.busy_timeout(RESTART_WAIT)?;
+    let done = checkpoint(connection, "RESTART");
+    connection.busy_timeout(busy_timeout)?;
+    done
+}

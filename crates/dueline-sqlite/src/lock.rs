@@ -1,0 +1,43 @@
+use std::fs::{File, OpenOptions, TryLockError};
+use std::path::{Path, PathBuf};
+
+use crate::error::OpenError;
+
+/// The lock that makes one process the writer of a database: a file beside it, locked while the
+/// store is open. The file stays; the system ends the lock with the process, however it dies.
+#[derive(Debug)]
+pub(crate) struct FileLock {
+    _locked: File,
+}
+
+impl FileLock {
+    pub(crate) fn take(database: &Path) -> Result<Self, OpenError> {
+        let lock = lock_path(database);
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(&lock)
+            .map_err(|error| match error.kind() {
+                std::io::ErrorKind::ReadOnlyFilesystem => OpenError::ReadOnly {
+                    path: database.to_owned(),
+                },
+                _ => OpenError::cannot_open(&lock, error),
+            })?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self { _locked: file }),
+            Err(TryLockError::WouldBlock) => Err(OpenError::Locked {
+                path: database.to_owned(),
+                lock,
+            }),
+            Err(TryLockError::Error(error)) => Err(OpenError::cannot_open(&lock, error)),
+        }
+    }
+}
+
+fn lock_path(database: &Path) -> PathBuf {
+    let mut name = database.as_os_str().to_owned();
+    name.push(".lock");
+    PathBuf::from(name)
+}

@@ -1,0 +1,214 @@
+//! Opening connections: the one that writes, and those that read.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use dueline::sql::{Writer, schema};
+use dueline::store::StoreError;
+use rusqlite::{Connection, FileControl, OpenFlags, hooks::Wal};
+
+use crate::backend::Backend;
+use crate::error::OpenError;
+use crate::options::{Durability, Options};
+
+/// The write connection and what its writer remembers.
+#[derive(Debug)]
+pub(crate) struct WriteSide {
+    pub(crate) backend: Backend,
+    pub(crate) writer: Writer,
+    /// Pages in the log after the last commit.
+    pub(crate) log_pages: Arc<AtomicU64>,
+    /// Pages in the log at which the next attempt to restart it is due.
+    pub(crate) restart_at_pages: u64,
+}
+
+/// A store just opened.
+pub(crate) struct Opened {
+    pub(crate) side: WriteSide,
+    /// When it was opened, if the last writer did not close it.
+    pub(crate) unclean_opened_at_ms: Option<u64>,
+}
+
+/// Opens the database, creating or migrating it, and marks it as being written.
+pub(crate) fn open(path: &Path, options: &Options) -> Result<Opened, OpenError> {
+    let side = open_write_side(path, options)?;
+    let from_store = |error| OpenError::from_store(path, error);
+    let from_sqlite = |error| OpenError::from_sqlite(path, error);
+    let unclean = schema::unclean_mark(&side.backend).map_err(from_store)?;
+    if !unclean {
+        side.backend
+            .control("BEGIN IMMEDIATE")
+            .map_err(from_sqlite)?;
+        schema::set_unclean_mark(&side.backend, true).map_err(from_store)?;
+        side.backend.control("COMMIT").map_err(from_sqlite)?;
+    }
+    let unclean_opened_at_ms = unclean.then(|| side.backend.wall_ms());
+    Ok(Opened {
+        side,
+        unclean_opened_at_ms,
+    })
+}
+
+/// Opens the write connection of a database and brings its schema up to date.
+pub(crate) fn open_write_side(path: &Path, options: &Options) -> Result<WriteSide, OpenError> {
+    let from_sqlite = |error| OpenError::from_sqlite(path, error);
+    let from_store = |error| OpenError::from_store(path, error);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags).map_err(from_sqlite)?;
+    connection
+        .busy_timeout(options.busy_timeout)
+        .map_err(from_sqlite)?;
+    if connection.is_readonly("main").map_err(from_sqlite)? {
+        return Err(OpenError::ReadOnly {
+            path: path.to_owned(),
+        });
+    }
+    refuse_others(path, &connection)?;
+    set_up(&connection, options).map_err(from_sqlite)?;
+    let log_pages = watch_log(&mut connection).map_err(from_sqlite)?;
+    let backend = Backend::new(connection, Arc::clone(&options.clock)).map_err(from_sqlite)?;
+    migrate(path, &backend)?;
+    if let Some(limit) = options.size_limit {
+        let pages = limit
+            .limit_bytes()
+            .div_ceil(backend.page_bytes().max(1))
+            .max(1);
+        let pages = i64::try_from(pages)
+            .unwrap_or(i64::MAX)
+            .min(i64::from(u32::MAX) - 1);
+        backend
+            .connection
+            .pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))
+            .map_err(from_sqlite)?;
+    }
+    let writer = Writer::new(&backend, options.size_limit).map_err(from_store)?;
+    Ok(WriteSide {
+        backend,
+        writer,
+        log_pages,
+        restart_at_pages: 0,
+    })
+}
+
+/// Refuses a file that is no database, or another program's, before anything is changed.
+fn refuse_others(path: &Path, connection: &Connection) -> Result<(), OpenError> {
+    let count = |sql| -> Result<i64, OpenError> {
+        connection
+            .query_row(sql, [], |row| row.get(0))
+            .map_err(|error| OpenError::from_sqlite(path, error))
+    };
+    if count("SELECT COUNT(*) FROM sqlite_master")? == 0 {
+        return Ok(());
+    }
+    let ours = "SELECT COUNT(*) FROM pragma_table_info('meta') WHERE name IN ('schema', 'unclean')";
+    if count(ours)? == 2 {
+        Ok(())
+    } else {
+        Err(OpenError::Foreign {
+            path: path.to_owned(),
+        })
+    }
+}
+
+fn set_up(connection: &Connection, options: &Options) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "page_size", options.page_size.bytes())?;
+    let mode: String =
+        connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
+    if !mode.eq_ignore_ascii_case("wal") {
+        tracing::warn!(
+            mode,
+            "the file system allows no write-ahead log; commits are slower"
+        );
+    }
+    set_synchronous(connection, options.durability)?;
+    // The log keeps its file and its size, so that it is overwritten in place: a sync of blocks
+    // that exist costs half of one that makes the file grow.
+    let mut persist = 1;
+    connection.file_control(Some("main"), FileControl::PersistWal(&mut persist))?;
+    Ok(())
+}
+
+pub(crate) fn set_synchronous(
+    connection: &Connection,
+    durability: Durability,
+) -> rusqlite::Result<()> {
+    let level = match durability {
+        Durability::PowerLoss => "FULL",
+        Durability::ProcessCrash => "NORMAL",
+    };
+    connection.pragma_update(None, "synchronous", level)
+}
+
+/// Notes the length of the log at each commit. This takes the place of SQLite's own automatic
+/// checkpoint, which would run before the callers get their answers.
+fn watch_log(connection: &mut Connection) -> rusqlite::Result<Arc<AtomicU64>> {
+    let log_pages = Arc::new(AtomicU64::new(0));
+    let noted = Arc::clone(&log_pages);
+    connection.wal_hook(Some(move |_: &mut Wal, pages| {
+        noted.store(u64::try_from(pages).unwrap_or(0), Ordering::Relaxed);
+        Ok(())
+    }))?;
+    Ok(log_pages)
+}
+
+fn migrate(path: &Path, backend: &Backend) -> Result<(), OpenError> {
+    let from_sqlite = |error| OpenError::from_sqlite(path, error);
+    // Asked first without a transaction: a database that is up to date is not locked for it.
+    let newest = Some(schema::SCHEMA_VERSION);
+    let version = schema::version(backend).map_err(|error| OpenError::from_store(path, error))?;
+    if version == newest {
+        return Ok(());
+    }
+    loop {
+        backend.control("BEGIN IMMEDIATE").map_err(from_sqlite)?;
+        match schema::migrate_step(backend) {
+            Ok(true) => backend.control("COMMIT").map_err(from_sqlite)?,
+            Ok(false) => return backend.control("ROLLBACK").map_err(from_sqlite),
+            Err(error) => {
+                backend.control("ROLLBACK").map_err(from_sqlite)?;
+                return Err(OpenError::from_store(path, error));
+            }
+        }
+    }
+}
+
+/// Opens a connection that only reads.
+pub(crate) fn open_reader(path: &Path, options: &Options) -> rusqlite::Result<Backend> {
+    // Not opened read-only: the first reader after a crash may have to rebuild the log's index.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(options.busy_timeout)?;
+    connection.pragma_update(None, "query_only", true)?;
+    let mut persist = 1;
+    connection.file_control(Some("main"), FileControl::PersistWal(&mut persist))?;
+    Backend::new(connection, Arc::clone(&options.clock))
+}
+
+impl WriteSide {
+    /// Begins a write transaction; a transaction that something left open is rolled back first.
+    pub(crate) fn begin(&self) -> rusqlite::Result<()> {
+        self.roll_back();
+        self.backend.control("BEGIN IMMEDIATE")
+    }
+
+    /// Rolls back, if there is anything to roll back.
+    pub(crate) fn roll_back(&self) {
+        if !self.backend.connection.is_autocommit()
+            && let Err(error) = self.backend.control("ROLLBACK")
+        {
+            tracing::error!(%error, "a transaction could not be rolled back");
+        }
+    }
+
+    /// Clears the mark of a writer at work.
+    pub(crate) fn mark_clean(&self) -> Result<(), StoreError> {
+        self.begin().map_err(crate::error::store_error)?;
+        schema::set_unclean_mark(&self.backend, false)?;
+        self.backend
+            .control("COMMIT")
+            .map_err(crate::error::store_error)
+    }
+}

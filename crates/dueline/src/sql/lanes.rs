@@ -1,0 +1,195 @@
+//! Wakes: at least one for each lane that is not paused, never later than
+//! `max(now, the first row's due)`.
+//!
+//! They are set when everything else of the transaction is written, so a lane that was put into and
+//! settled in one transaction is looked at once, as it stands. For lanes used lately the writer
+//! knows one wake that is stored, so that most puts need no statement.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+
+use super::conn::{SqlConn, SqlParam, exists, first_blob};
+use super::statements as sql;
+use super::transaction::Transaction;
+use super::writer::Lane;
+use crate::kind::TimerKind;
+use crate::limits::DUE_MS_MAX;
+use crate::rows::{PauseKey, TimerKey, class, class_start, lane_head};
+use crate::store::{Key, StoreError};
+
+/// What a transaction does to a lane.
+#[derive(Debug, Default)]
+pub(super) struct LaneWork {
+    /// The earliest due that was put.
+    put_due: Option<i64>,
+    /// Whether the lane's first row is to be read, because it was settled or its pause ended.
+    settle: bool,
+    served: Vec<i64>,
+}
+
+impl LaneWork {
+    pub(super) fn arm(&mut self, due_ms: u64) {
+        let due = column(due_ms);
+        self.put_due = Some(self.put_due.map_or(due, |earlier| earlier.min(due)));
+    }
+
+    pub(super) fn settle(&mut self, served_ms: &[u64]) {
+        self.settle = true;
+        self.served
+            .extend(served_ms.iter().filter_map(|at| i64::try_from(*at).ok()));
+    }
+}
+
+/// A time as the wake tree holds it: at most the end of the year 9999, so that no host loses a bit.
+pub(super) fn column(ms: u64) -> i64 {
+    i64::try_from(ms.min(DUE_MS_MAX)).unwrap_or(i64::MAX)
+}
+
+/// The clock as a wake: 0 before 1970.
+pub(super) fn now_column(conn: &dyn SqlConn) -> i64 {
+    column(u64::try_from(conn.now_ms()).unwrap_or(0))
+}
+
+/// Whether the kind is paused in the partition.
+pub(super) fn is_paused(conn: &dyn SqlConn, part: i64, kind: u8) -> Result<bool, StoreError> {
+    let key = PauseKey {
+        kind: TimerKind(kind),
+    }
+    .encode();
+    exists(
+        conn,
+        sql::ROW_PRESENT,
+        &[SqlParam::Int(part), SqlParam::Blob(&key)],
+    )
+}
+
+/// The keys of a lane. Keys too short to name a kind lie in front of the lane of kind 0 and belong
+/// to it.
+fn lane_range(kind: u8) -> (Key, Key) {
+    let start = match kind {
+        0 => class_start(class::TIMER),
+        kind => TimerKey::lane_start(TimerKind(kind)),
+    };
+    (start, TimerKey::lane_end(TimerKind(kind)))
+}
+
+/// The first key of a range.
+pub(super) fn first_key(
+    conn: &dyn SqlConn,
+    part: i64,
+    start: &Key,
+    end: &Key,
+) -> Result<Option<Bytes>, StoreError> {
+    let params = [
+        SqlParam::Int(part),
+        SqlParam::Blob(start),
+        SqlParam::Blob(end),
+    ];
+    first_blob(conn, sql::FIRST_KEY, &params)
+}
+
+pub(super) fn insert_wake(conn: &dyn SqlConn, lane: Lane, at: i64) -> Result<(), StoreError> {
+    conn.execute(sql::WAKE_INSERT, &wake_params(lane, at))?;
+    Ok(())
+}
+
+fn delete_wake(conn: &dyn SqlConn, lane: Lane, at: i64) -> Result<(), StoreError> {
+    conn.execute(sql::WAKE_DELETE, &wake_params(lane, at))?;
+    Ok(())
+}
+
+pub(super) fn wake_params((part, kind): Lane, at: i64) -> [SqlParam<'static>; 3] {
+    [
+        SqlParam::Int(i64::from(kind)),
+        SqlParam::Int(at),
+        SqlParam::Int(part),
+    ]
+}
+
+impl Transaction<'_> {
+    /// Sets the wakes of the lanes this transaction touched; answers the settled ones.
+    pub(super) fn set_wakes(&mut self) -> Result<BTreeMap<Lane, Option<u64>>, StoreError> {
+        let mut answers = BTreeMap::new();
+        let lanes = std::mem::take(&mut self.lanes);
+        if lanes.is_empty() {
+            return Ok(answers);
+        }
+        let now = now_column(self.conn);
+        for (lane, work) in lanes {
+            let known = self.writer.armed.get(&lane);
+            let armed = if work.settle {
+                let wake = self.settle_lane(lane, &work.served, known, now)?;
+                answers.insert(lane, wake.and_then(|at| u64::try_from(at).ok()));
+                wake
+            } else if let Some(due) = work.put_due {
+                Some(self.arm_lane(lane, due.max(now), known)?)
+            } else {
+                known
+            };
+            if armed != known {
+                self.change.armed.insert(lane, armed);
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Makes sure of a wake at or before `at` and returns the one known.
+    fn arm_lane(&self, lane: Lane, at: i64, known: Option<i64>) -> Result<i64, StoreError> {
+        if let Some(earlier) = known {
+            if earlier <= at {
+                return Ok(earlier);
+            }
+            delete_wake(self.conn, lane, earlier)?;
+        }
+        insert_wake(self.conn, lane, at)?;
+        Ok(at)
+    }
+
+    /// Removes what was served and sets the wake of the lane's first row as it now stands.
+    fn settle_lane(
+        &self,
+        lane: Lane,
+        served: &[i64],
+        known: Option<i64>,
+        now: i64,
+    ) -> Result<Option<i64>, StoreError> {
+        let (part, kind) = lane;
+        let mut wake = None;
+        if !is_paused(self.conn, part, kind)? {
+            let (start, end) = lane_range(kind);
+            let first = first_key(self.conn, part, &start, &end)?;
+            let head = first.as_deref().and_then(lane_head);
+            wake = head.map(|head| column(head.due_ms).max(now));
+        }
+        for at in served.iter().copied().chain(known) {
+            if Some(at) != wake {
+                delete_wake(self.conn, lane, at)?;
+            }
+        }
+        if let Some(at) = wake {
+            insert_wake(self.conn, lane, at)?;
+        }
+        Ok(wake)
+    }
+
+    /// Removes the wakes the writer knows of a partition that is going.
+    pub(super) fn remove_known_wakes(&mut self, part: i64) -> Result<(), StoreError> {
+        let mut known: BTreeMap<Lane, Option<i64>> = self
+            .writer
+            .armed
+            .range((part, 0)..=(part, u8::MAX))
+            .map(|(lane, at)| (*lane, Some(at)))
+            .collect();
+        for (lane, at) in self.change.armed.range((part, 0)..=(part, u8::MAX)) {
+            known.insert(*lane, *at);
+        }
+        for (lane, at) in known {
+            if let Some(at) = at {
+                delete_wake(self.conn, lane, at)?;
+            }
+            self.change.armed.insert(lane, None);
+        }
+        Ok(())
+    }
+}

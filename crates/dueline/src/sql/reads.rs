@@ -1,0 +1,188 @@
+use std::cell::RefCell;
+use std::ops::ControlFlow;
+
+use super::conn::{SqlConn, SqlParam, first_blob, first_int, owned};
+use super::statements as sql;
+use crate::limits::SCAN_PAGE_ROWS_MAX;
+use crate::store::{
+    Cursor, Key, Partition, PartitionStats, ScanPage, ScanRange, StoreError, Value, validate_key,
+    validate_ranges,
+};
+
+/// Bytes of keys and values after which a page of a scan ends, whatever limit was asked for.
+const SCAN_PAGE_BYTES_MAX: usize = 8 * 1_024 * 1_024;
+
+/// The partition read last and its id, valid within one snapshot: a tick reads one partition many
+/// times. Clear it whenever the snapshot ends.
+#[derive(Debug, Default)]
+pub struct PartitionMemo(RefCell<Option<(Partition, Option<i64>)>>);
+
+impl PartitionMemo {
+    /// Forgets what the ended snapshot showed.
+    pub fn clear(&self) {
+        self.0.replace(None);
+    }
+}
+
+/// The reads of one snapshot.
+#[derive(Clone, Copy)]
+pub struct Reads<'a> {
+    pub(super) conn: &'a dyn SqlConn,
+    memo: &'a PartitionMemo,
+}
+
+impl std::fmt::Debug for Reads<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reads")
+            .field("memo", &self.memo)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> Reads<'a> {
+    /// Reads on a connection that is in a read transaction, whose memo goes with that transaction.
+    pub fn new(conn: &'a dyn SqlConn, memo: &'a PartitionMemo) -> Self {
+        Self { conn, memo }
+    }
+
+    /// As [`ReadStore::get`](crate::store::ReadStore::get).
+    ///
+    /// # Errors
+    /// `Invalid` for an oversized key; else as the host maps them.
+    pub fn get(&self, partition: &Partition, key: &Key) -> Result<Option<Value>, StoreError> {
+        validate_key(key)?;
+        let Some(part) = self.part(partition)? else {
+            return Ok(None);
+        };
+        first_blob(
+            self.conn,
+            sql::ROW_GET,
+            &[SqlParam::Int(part), SqlParam::Blob(key)],
+        )
+    }
+
+    /// As [`ReadStore::get_many`](crate::store::ReadStore::get_many).
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn get_many(
+        &self,
+        partition: &Partition,
+        keys: &[Key],
+    ) -> Result<Vec<Option<Value>>, StoreError> {
+        keys.iter().map(|key| self.get(partition, key)).collect()
+    }
+
+    /// As [`ReadStore::scan`](crate::store::ReadStore::scan).
+    ///
+    /// # Errors
+    /// `Invalid` for a limit of 0 or a cursor outside the range; else as the host maps them.
+    pub fn scan(&self, partition: &Partition, range: &ScanRange) -> Result<ScanPage, StoreError> {
+        validate_ranges(std::slice::from_ref(range))?;
+        self.scan_valid(partition, range)
+    }
+
+    /// As [`ReadStore::scan_many`](crate::store::ReadStore::scan_many).
+    ///
+    /// # Errors
+    /// `Invalid` for more than 256 ranges; else as [`scan`](Self::scan).
+    pub fn scan_many(
+        &self,
+        partition: &Partition,
+        ranges: &[ScanRange],
+    ) -> Result<Vec<ScanPage>, StoreError> {
+        validate_ranges(ranges)?;
+        let mut pages: Vec<ScanPage> = Vec::with_capacity(ranges.len());
+        let mut rows_left = SCAN_PAGE_ROWS_MAX;
+        for range in ranges {
+            if rows_left == 0 {
+                break;
+            }
+            let page = self.scan_valid(partition, range)?;
+            rows_left = rows_left.saturating_sub(page.rows.len());
+            pages.push(page);
+        }
+        Ok(pages)
+    }
+
+    fn scan_valid(&self, partition: &Partition, range: &ScanRange) -> Result<ScanPage, StoreError> {
+        let mut page = ScanPage::default();
+        let Some(part) = self.part(partition)? else {
+            return Ok(page);
+        };
+        if range.start >= range.end {
+            return Ok(page);
+        }
+        let limit = range.limit.min(SCAN_PAGE_ROWS_MAX);
+        let (statement, from) = match &range.after {
+            Some(cursor) => (sql::ROWS_BEHIND, cursor.position()),
+            None => (sql::ROWS_FROM, &range.start),
+        };
+        let params = [
+            SqlParam::Int(part),
+            SqlParam::Blob(from),
+            SqlParam::Blob(&range.end),
+            // One more than wanted, so that an exact fit carries no cursor.
+            SqlParam::Int(i64::try_from(limit + 1).unwrap_or(i64::MAX)),
+        ];
+        let mut more = false;
+        let mut bytes = 0;
+        self.conn.query(statement, &params, &mut |row| {
+            if page.rows.len() == limit || bytes >= SCAN_PAGE_BYTES_MAX {
+                more = true;
+                return Ok(ControlFlow::Break(()));
+            }
+            let (key, value) = (owned(row.blob(0)?), owned(row.blob(1)?));
+            bytes += key.len() + value.len();
+            page.rows.push((key, value));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        if more {
+            page.next = page.rows.last().map(|(key, _)| Cursor::behind(key.clone()));
+        }
+        Ok(page)
+    }
+
+    /// As [`NamespaceStore::stats`](crate::store::NamespaceStore::stats); counts the rows.
+    ///
+    /// # Errors
+    /// As the host maps them.
+    pub fn stats(&self, partition: &Partition) -> Result<PartitionStats, StoreError> {
+        let mut stats = PartitionStats::default();
+        let Some(part) = self.part(partition)? else {
+            return Ok(stats);
+        };
+        self.conn
+            .query(sql::ROWS_STATS, &[SqlParam::Int(part)], &mut |row| {
+                stats.rows = u64::try_from(row.int(0)?).unwrap_or(0);
+                stats.bytes = u64::try_from(row.int(1)?).unwrap_or(0);
+                Ok(ControlFlow::Break(()))
+            })?;
+        Ok(stats)
+    }
+
+    /// Whether the tables answer.
+    ///
+    /// # Errors
+    /// As the host maps them.
+    pub fn probe(&self) -> Result<(), StoreError> {
+        first_int(self.conn, sql::META_SCHEMA, &[])?;
+        Ok(())
+    }
+
+    /// The id of a partition, remembered for the snapshot.
+    fn part(&self, partition: &Partition) -> Result<Option<i64>, StoreError> {
+        if let Some((last, id)) = &*self.memo.0.borrow()
+            && last == partition
+        {
+            return Ok(*id);
+        }
+        let id = first_int(
+            self.conn,
+            sql::PART_ID,
+            &[SqlParam::Blob(partition.as_bytes())],
+        )?;
+        self.memo.0.replace(Some((partition.clone(), id)));
+        Ok(id)
+    }
+}

@@ -1,0 +1,62 @@
+//! The SQL text. Each statement walks a primary key, or the one unique index; nothing is left to
+//! planner statistics.
+
+pub(super) const ROW_GET: &str = "SELECT value FROM kv WHERE part = ?1 AND key = ?2";
+pub(super) const ROW_PRESENT: &str = "SELECT 1 FROM kv WHERE part = ?1 AND key = ?2";
+pub(super) const ROW_INSERT: &str =
+    "INSERT INTO kv (part, key, value) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+pub(super) const ROW_PUT: &str = "INSERT INTO kv (part, key, value) VALUES (?1, ?2, ?3) \
+     ON CONFLICT (part, key) DO UPDATE SET value = excluded.value";
+pub(super) const ROW_DELETE: &str = "DELETE FROM kv WHERE part = ?1 AND key = ?2";
+pub(super) const ROW_ANY: &str = "SELECT 1 FROM kv WHERE part = ?1 LIMIT 1";
+pub(super) const ROWS_FROM: &str = "SELECT key, value FROM kv \
+     WHERE part = ?1 AND key >= ?2 AND key < ?3 ORDER BY key LIMIT ?4";
+pub(super) const ROWS_BEHIND: &str = "SELECT key, value FROM kv \
+     WHERE part = ?1 AND key > ?2 AND key < ?3 ORDER BY key LIMIT ?4";
+pub(super) const FIRST_KEY: &str = "SELECT key FROM kv \
+     WHERE part = ?1 AND key >= ?2 AND key < ?3 ORDER BY key LIMIT 1";
+pub(super) const ROWS_STATS: &str =
+    "SELECT COUNT(*), COALESCE(SUM(LENGTH(key) + LENGTH(value)), 0) FROM kv WHERE part = ?1";
+
+pub(super) const PART_ID: &str = "SELECT id FROM part WHERE name = ?1";
+pub(super) const PART_LAST_ID: &str = "SELECT id FROM part ORDER BY id DESC LIMIT 1";
+pub(super) const PART_INSERT: &str = "INSERT INTO part (id, name) VALUES (?1, ?2)";
+pub(super) const PART_DELETE: &str = "DELETE FROM part WHERE id = ?1";
+pub(super) const PARTS_BEHIND: &str =
+    "SELECT name, id FROM part WHERE name > ?1 ORDER BY name LIMIT ?2";
+
+pub(super) const WAKE_INSERT: &str =
+    "INSERT INTO wake (kind, at, part) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+pub(super) const WAKE_DELETE: &str = "DELETE FROM wake WHERE kind = ?1 AND at = ?2 AND part = ?3";
+pub(super) const WAKE_PURGE: &str = "DELETE FROM wake WHERE kind = ?1 AND at = ?2 AND part = ?3 \
+     AND NOT EXISTS (SELECT 1 FROM part WHERE id = ?3)";
+pub(super) const WAKE_AT: &str = "SELECT 1 FROM wake WHERE kind = ?1 AND at = ?2 AND part = ?3";
+pub(super) const WAKE_UP_TO: &str =
+    "SELECT 1 FROM wake WHERE kind = ?1 AND at <= ?2 AND part = ?3 LIMIT 1";
+pub(super) const WAKE_NEXT_KIND: &str =
+    "SELECT kind FROM wake WHERE kind >= ?1 ORDER BY kind LIMIT 1";
+pub(super) const WAKES_DUE: &str = "SELECT w.at, w.part, COALESCE(p.name, x'') \
+     FROM wake AS w LEFT JOIN part AS p ON p.id = w.part \
+     WHERE w.kind = ?1 AND (w.at, w.part) > (?2, ?3) AND w.at <= ?4 \
+     ORDER BY w.at, w.part LIMIT ?5";
+
+pub(super) const META_EXISTS: &str =
+    "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'meta'";
+pub(super) const META_CREATE: &str = "CREATE TABLE meta (id INTEGER PRIMARY KEY CHECK (id = 1), \
+     schema INTEGER NOT NULL, unclean INTEGER NOT NULL, settled INTEGER NOT NULL)";
+pub(super) const META_INSERT: &str =
+    "INSERT INTO meta (id, schema, unclean, settled) VALUES (1, 0, 0, 0)";
+pub(super) const META_SCHEMA: &str = "SELECT schema FROM meta WHERE id = 1";
+pub(super) const META_SET_SCHEMA: &str = "UPDATE meta SET schema = ?1 WHERE id = 1";
+pub(super) const META_UNCLEAN: &str = "SELECT unclean FROM meta WHERE id = 1";
+pub(super) const META_SET_UNCLEAN: &str = "UPDATE meta SET unclean = ?1 WHERE id = 1";
+pub(super) const META_SETTLE: &str =
+    "UPDATE meta SET settled = (settled + 1) & 1073741823 WHERE id = 1";
+
+pub(super) const SCHEMA_1: &[&str] = &[
+    "CREATE TABLE part (id INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE)",
+    "CREATE TABLE kv (part INTEGER NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL, \
+     PRIMARY KEY (part, key)) WITHOUT ROWID",
+    "CREATE TABLE wake (kind INTEGER NOT NULL, at INTEGER NOT NULL, part INTEGER NOT NULL, \
+     PRIMARY KEY (kind, at, part)) WITHOUT ROWID",
+];
