@@ -54,6 +54,7 @@ mod counters;
 mod error;
 mod gate;
 mod inbox;
+pub mod inspect;
 mod lock;
 mod oneshot;
 mod open;
