@@ -1,0 +1,153 @@
+//! What the tests of the SQLite store share: a manual clock, a tiny executor, a folder.
+#![allow(dead_code, reason = "each test file uses its own part of it")]
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::Duration;
+
+use dueline::Bytes;
+use dueline::rows::{PauseKey, TimerKey};
+use dueline::runtime::Clock;
+use dueline::store::{Batch, BatchOutcome, Key, NamespaceStore, Partition, Value, WakeStore};
+use dueline::timers::{KindSet, TimerKind};
+use dueline_sqlite::{Options, SqliteStore};
+
+#[derive(Debug, Default)]
+pub(crate) struct ManualClock(AtomicI64);
+
+impl ManualClock {
+    pub(crate) fn set(&self, now_ms: i64) {
+        self.0.store(now_ms, Ordering::SeqCst);
+    }
+}
+
+impl Clock for ManualClock {
+    fn wall_ms(&self) -> i64 {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+/// A folder with a database in it, and the clock of the stores on it.
+pub(crate) struct Home {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) clock: Arc<ManualClock>,
+}
+
+impl Home {
+    pub(crate) fn new() -> Self {
+        let clock = Arc::new(ManualClock::default());
+        clock.set(1_000);
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            clock,
+        }
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.path().join("timers.db")
+    }
+
+    pub(crate) fn options(&self) -> Options {
+        Options::new(Arc::clone(&self.clock) as Arc<dyn Clock>)
+            .busy_timeout(Duration::from_millis(50))
+    }
+
+    pub(crate) fn open(&self) -> SqliteStore {
+        SqliteStore::open(self.path(), self.options()).unwrap()
+    }
+
+    /// A connection of another program to the same file.
+    pub(crate) fn stranger(&self) -> rusqlite::Connection {
+        rusqlite::Connection::open(self.path()).unwrap()
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Runs a future on this thread.
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(value) => return value,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+/// Runs a future on this thread as the native driver does: `before_park` before each wait.
+pub(crate) fn block_on_parking<T>(store: &dyn WakeStore, future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(value) => return value,
+            Poll::Pending => {
+                store.before_park();
+                std::thread::park();
+            }
+        }
+    }
+}
+
+/// Polls a future once, with a waker nobody listens to.
+pub(crate) fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+    std::pin::Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
+}
+
+pub(crate) fn partition(name: &str) -> Partition {
+    Partition::new(name.to_owned()).unwrap()
+}
+
+pub(crate) const KIND: TimerKind = TimerKind(16);
+
+pub(crate) fn timer(kind: TimerKind, due_ms: u64, generation: u64) -> Key {
+    TimerKey {
+        kind,
+        due_ms,
+        generation,
+        reference: Bytes::from_static(b"ref"),
+    }
+    .encode()
+}
+
+pub(crate) fn pause(kind: TimerKind) -> Key {
+    PauseKey { kind }.encode()
+}
+
+pub(crate) fn apply(store: &dyn NamespaceStore, partition: &Partition, batch: Batch) {
+    let outcome = block_on(store.apply(partition, batch)).unwrap();
+    assert_eq!(outcome, BatchOutcome::Committed);
+}
+
+pub(crate) fn get(store: &dyn NamespaceStore, partition: &Partition, key: &str) -> Option<Value> {
+    block_on(store.get(partition, &Key::from(key.to_owned()))).unwrap()
+}
+
+/// Every wake of every kind, as (time, partition, kind).
+pub(crate) fn wakes(store: &dyn WakeStore) -> Vec<(u64, String, u8)> {
+    let page = block_on(store.due_wakes(&KindSet::all(), u64::MAX, None, 10_000)).unwrap();
+    assert!(page.next.is_none());
+    page.wakes
+        .into_iter()
+        .map(|wake| (wake.at_ms, wake.partition.to_string(), wake.kind.0))
+        .collect()
+}
