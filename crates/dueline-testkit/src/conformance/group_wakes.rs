@@ -38,7 +38,7 @@ pub fn settles_see_the_batches_of_their_group(make: Make<'_>) {
     assert_eq!(done.committed(), 2);
     assert_eq!(done.next_wakes_ms, [Some(NOW_MS + 300), None, None]);
     assert_eq!(subject.lane_wakes(&p, OTHER), [NOW_MS + 300]);
-    assert_eq!(subject.lane_wakes(&p, KIND), []);
+    assert_eq!(subject.lane_wakes(&p, KIND), [0u64; 0]);
 }
 
 /// A group of settles alone is as good as `settle_wake`.

@@ -13,7 +13,11 @@ pub fn a_resumed_lane_is_woken_at_its_first_row_or_now(make: Make<'_>) {
         subject.commit(&p, put_timer(KIND, NOW_MS + due_ms));
         subject.commit(&p, pause(KIND));
         assert_eq!(subject.settle(&p, KIND, &[NOW_MS + due_ms]), None);
-        assert_eq!(subject.lane_wakes(&p, KIND), [], "a paused lane sleeps");
+        assert_eq!(
+            subject.lane_wakes(&p, KIND),
+            [0u64; 0],
+            "a paused lane sleeps"
+        );
         subject.clock().advance_ms(later_ms);
         subject.commit(&p, resume(KIND));
         assert_eq!(subject.lane_wakes(&p, KIND), [NOW_MS + wake_ms]);

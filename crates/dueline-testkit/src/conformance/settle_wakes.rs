@@ -30,7 +30,7 @@ pub fn an_empty_lane_gets_no_wake(make: Make<'_>) {
     );
     subject.commit(&p, delete_timer(KIND, NOW_MS + 100));
     assert_eq!(subject.settle(&p, KIND, &[NOW_MS + 100]), None);
-    assert_eq!(subject.lane_wakes(&p, KIND), []);
+    assert_eq!(subject.lane_wakes(&p, KIND), [0u64; 0]);
     assert_eq!(
         subject.lane_wakes(&p, OTHER),
         [NOW_MS + 100],

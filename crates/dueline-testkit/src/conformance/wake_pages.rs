@@ -22,7 +22,7 @@ pub fn wakes_come_in_the_order_of_their_time(make: Make<'_>) {
         let wakes = subject.wakes_of(&KindSet::all(), until_ms, 100);
         wakes.into_iter().map(|wake| wake.at_ms - NOW_MS).collect()
     };
-    assert_eq!(times(NOW_MS + 9), []);
+    assert_eq!(times(NOW_MS + 9), [0u64; 0]);
     assert_eq!(times(NOW_MS + 10), [10]);
     assert_eq!(times(NOW_MS + 69), [10, 30, 50]);
     assert_eq!(times(u64::MAX), [10, 30, 50, 70, 90]);

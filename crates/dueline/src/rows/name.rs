@@ -56,6 +56,21 @@ pub enum NameState {
     Dead,
 }
 
+impl NameState {
+    /// What the header of a timer row says: claimed by its flag, retrying once it has an attempt
+    /// behind it, else pending. A requeued timer starts at attempt 0, so it is pending although its
+    /// last failure is still there to be read.
+    pub fn of(header: &Header) -> Self {
+        if header.flags.claimed {
+            Self::Claimed
+        } else if header.attempt > 0 {
+            Self::Retrying
+        } else {
+            Self::Pending
+        }
+    }
+}
+
 /// The value of a name: `state:u8 due_ms:u64 generation:u64`, where the timer or dead row now lies.
 ///
 /// Every move of a named timer rewrites this row in the same batch and guards the old one, so a
@@ -71,18 +86,11 @@ pub struct NameRow {
 }
 
 impl NameRow {
-    /// The name row that belongs to a timer row: claimed if its header says so, retrying if it has
-    /// failed, else pending. Whoever moves a named timer guards and writes exactly this.
+    /// The name row that belongs to a timer row. Whoever moves a named timer guards and writes
+    /// exactly this.
     pub fn of(key: &TimerKey, header: &Header) -> Self {
-        let state = if header.flags.claimed {
-            NameState::Claimed
-        } else if header.failure.is_some() {
-            NameState::Retrying
-        } else {
-            NameState::Pending
-        };
         Self {
-            state,
+            state: NameState::of(header),
             due_ms: key.due_ms,
             generation: key.generation,
         }

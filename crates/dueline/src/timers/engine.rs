@@ -110,7 +110,7 @@ impl Engine {
     }
 
     /// Pauses a kind of a partition and waits until no run of it that began before is under way in
-    /// this process.
+    /// this process. Returns whether it was not paused before.
     ///
     /// # Errors
     /// What the store says.
@@ -118,9 +118,10 @@ impl Engine {
         &self,
         partition: &Partition,
         kind: TimerKind,
-    ) -> Result<(), TimerError> {
+    ) -> Result<bool, TimerError> {
+        let paused = self.timers.pause(partition, kind).await?;
         self.activity.drained(partition, kind).await;
-        Ok(())
+        Ok(paused)
     }
 }
 

@@ -29,17 +29,9 @@ impl TimerState {
         }
     }
 
-    /// The state that the header of a timer row stands for: claimed by its flag, retrying once it
-    /// has an attempt behind it, else pending. A requeued timer starts at attempt 0, so it is
-    /// pending although its last failure is still there to be read.
+    /// The state that the header of a timer row stands for.
     pub(crate) fn of_row(header: &Header) -> Self {
-        if header.flags.claimed {
-            Self::Claimed
-        } else if header.attempt > 0 {
-            Self::Retrying
-        } else {
-            Self::Pending
-        }
+        NameState::of(header).into()
     }
 
     pub(crate) fn stored(self) -> NameState {
