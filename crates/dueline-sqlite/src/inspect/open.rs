@@ -21,7 +21,7 @@ pub(super) fn inspect(path: &Path, now_ms: u64) -> Result<Inspection, OpenError>
     let connection = open_reader(path).map_err(from_sqlite)?;
     connection.execute_batch("BEGIN").map_err(from_sqlite)?;
     let (schema, unclean) = read_meta(path, &connection)?;
-    let mut damage = quick_check(&connection).map_err(from_sqlite)?;
+    let mut damage = quick_check(&connection);
     let contents = if schema > SCHEMA_VERSION {
         None
     } else {
@@ -79,13 +79,16 @@ fn read_meta(path: &Path, connection: &Connection) -> Result<(i64, bool), OpenEr
     }
 }
 
-fn quick_check(connection: &Connection) -> rusqlite::Result<Vec<String>> {
-    let mut statement = connection.prepare(&format!("PRAGMA quick_check({PLACES_NAMED_MAX})"))?;
-    let mut lines: Vec<String> = statement
-        .query_map([], |row| row.get(0))?
-        .collect::<Result<_, _>>()?;
+/// What SQLite's own check finds. Some damage ends the check itself; that is a finding too.
+fn quick_check(connection: &Connection) -> Vec<String> {
+    let check = || -> rusqlite::Result<Vec<String>> {
+        let mut statement =
+            connection.prepare(&format!("PRAGMA quick_check({PLACES_NAMED_MAX})"))?;
+        statement.query_map([], |row| row.get(0))?.collect()
+    };
+    let mut lines = check().unwrap_or_else(|error| vec![format!("the check ended early: {error}")]);
     lines.retain(|line| line != "ok");
-    Ok(lines)
+    lines
 }
 
 fn log_path(path: &Path) -> PathBuf {
