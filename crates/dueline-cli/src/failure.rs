@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use serde_json::Value;
+use crate::document::Document;
 
 /// Why a command did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +49,9 @@ pub(crate) enum Failure {
         source: serde_json::Error,
     },
 
+    #[error("a document could not be written as JSON: {0}")]
+    Json(serde_json::Error),
+
     #[error("{0}")]
     Usage(String),
 
@@ -79,30 +82,28 @@ pub(crate) struct Problem {
     /// The HTTP status.
     pub(crate) status: u16,
     /// The document as it was sent.
-    pub(crate) document: Value,
-}
-
-impl Problem {
-    fn text(&self, field: &str) -> Option<&str> {
-        self.document.get(field)?.as_str()
-    }
+    pub(crate) document: Document,
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.text("title").unwrap_or("refused"))?;
-        match self.text("code") {
+        let fields = self.document.fields();
+        let text = |name| fields.get(name).and_then(Document::as_text);
+        f.write_str(text("title").as_deref().unwrap_or("refused"))?;
+        match text("code") {
             Some(code) => write!(f, " ({} {code})", self.status)?,
             None => write!(f, " ({})", self.status)?,
         }
-        if let Some(detail) = self.text("detail") {
+        if let Some(detail) = text("detail") {
             write!(f, "\n  {detail}")?;
         }
-        let errors = self.document.get("errors").and_then(Value::as_array);
-        for error in errors.into_iter().flatten() {
-            let pointer = error.get("pointer").and_then(Value::as_str).unwrap_or("");
-            let detail = error.get("detail").and_then(Value::as_str).unwrap_or("");
-            write!(f, "\n  {pointer}: {detail}")?;
+        for error in fields
+            .get("errors")
+            .map(Document::items)
+            .unwrap_or_default()
+        {
+            let error = error.fields();
+            write!(f, "\n  {}: {}", error.cell("pointer"), error.cell("detail"))?;
         }
         Ok(())
     }
@@ -114,13 +115,14 @@ mod tests {
 
     #[test]
     fn a_problem_shows_title_code_detail_and_every_pointer() {
-        let document = serde_json::json!({
-            "title": "Invalid timer", "status": 422, "code": "invalid_timer", "detail": "2 fields",
-            "errors": [{"pointer": "/due_at", "detail": "not RFC 3339"}, {"pointer": "/retry", "detail": "unknown"}]
-        });
+        let document = Document::parse(
+            r#"{"title": "Invalid timer", "code": "invalid_timer", "detail": "2 fields", "errors": [
+                {"pointer": "/due_at", "detail": "not RFC 3339"},
+                {"pointer": "/retry", "detail": "unknown"}]}"#,
+        );
         let problem = Problem {
             status: 422,
-            document,
+            document: document.unwrap(),
         };
         assert_eq!(
             problem.to_string(),
@@ -132,7 +134,7 @@ mod tests {
     fn a_problem_without_fields_still_shows_its_status() {
         let problem = Problem {
             status: 500,
-            document: Value::Null,
+            document: Document::parse("null").unwrap(),
         };
         assert_eq!(problem.to_string(), "refused (500)");
     }

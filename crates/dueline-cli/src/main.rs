@@ -7,6 +7,7 @@
 mod arguments;
 mod client;
 mod commands;
+mod document;
 mod failure;
 mod output;
 
@@ -20,13 +21,13 @@ use output::Output;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let mut output = Output::new(arguments.output);
+    let output = Output::new(arguments.output);
     let result = match arguments.command {
         Command::Serve(serve) => commands::serve::run(serve),
-        Command::Timer(timer) => commands::timer::run(*timer, &mut output),
-        Command::Dead(dead) => commands::dead::run(dead, &mut output),
-        Command::Partition(partition) => commands::partition::run(partition, &mut output),
-        Command::Doctor(doctor) => commands::doctor::run(&doctor, &mut output),
+        Command::Timer(timer) => commands::timer::run(*timer, &output),
+        Command::Dead(dead) => commands::dead::run(dead, &output),
+        Command::Partition(partition) => commands::partition::run(partition, &output),
+        Command::Doctor(doctor) => commands::doctor::run(&doctor, &output),
     };
     match result {
         Ok(code) => code,

@@ -3,15 +3,16 @@
 use std::io::{self, IsTerminal, Write};
 
 use comfy_table::{ContentArrangement, Table, presets};
-use serde_json::Value;
+use serde_json::json;
 
 use crate::arguments::OutputFormat;
+use crate::document::{Document, Fields};
 use crate::failure::Failure;
 
 /// A column of a table: its heading, and where its text comes from.
 pub(crate) struct Column {
     pub(crate) heading: &'static str,
-    pub(crate) cell: fn(&Value) -> String,
+    pub(crate) cell: fn(&Fields) -> String,
 }
 
 /// Where results and complaints go.
@@ -25,54 +26,50 @@ impl Output {
         Self { format }
     }
 
+    pub(crate) fn is_json(&self) -> bool {
+        self.format == OutputFormat::Json
+    }
+
     /// Shows one document: as JSON whole, as a table of one row.
-    pub(crate) fn row(&mut self, document: &Value, columns: &[Column]) -> Result<(), Failure> {
+    pub(crate) fn row(&self, document: &Document, columns: &[Column]) -> Result<(), Failure> {
         match self.format {
-            OutputFormat::Json => write_json(document),
+            OutputFormat::Json => write_line(&document.to_string()),
             OutputFormat::Table => write_table(std::slice::from_ref(document), columns),
         }
     }
 
-    /// Shows a list: as JSON the document whole, as a table `rows`. Says so if more follows.
+    /// Shows a list: as JSON `whole`, as a table its rows or `none`.
     pub(crate) fn list(
-        &mut self,
-        document: &Value,
-        rows: &[Value],
+        &self,
+        whole: &Document,
+        rows: &[Document],
         columns: &[Column],
         none: &str,
     ) -> Result<(), Failure> {
-        if self.format == OutputFormat::Json {
-            return write_json(document);
-        }
-        if rows.is_empty() {
-            self.note(none)?;
-        } else {
-            write_table(rows, columns)?;
-        }
-        match document.get("next_page_token").and_then(Value::as_str) {
-            Some(token) => self.note(&format!("more follow: --limit N, or --page-token {token}")),
-            None => Ok(()),
+        match self.format {
+            OutputFormat::Json => write_line(&whole.to_string()),
+            OutputFormat::Table if rows.is_empty() => self.note(none),
+            OutputFormat::Table => write_table(rows, columns),
         }
     }
 
-    /// Shows one document with a line for each field.
-    pub(crate) fn fields(&mut self, document: &Value) -> Result<(), Failure> {
-        match (self.format, document.as_object()) {
-            (OutputFormat::Table, Some(object)) => {
-                let mut table = plain_table();
-                for (name, value) in object.iter().filter(|(_, value)| !value.is_null()) {
-                    table.add_row([name.clone(), cell_text(value)]);
-                }
-                write_line(&table.trim_fmt())
-            }
-            _ => write_json(document),
+    /// Shows one document with a line for each field that has a value.
+    pub(crate) fn fields(&self, document: &Document) -> Result<(), Failure> {
+        let fields = document.fields();
+        if self.is_json() || fields.is_empty() {
+            return write_line(&document.to_string());
         }
+        let mut table = plain_table();
+        for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
+            table.add_row([name.to_owned(), value.cell()]);
+        }
+        write_line(&table.trim_fmt())
     }
 
     /// Says that it is done: as JSON `document`, else `sentence`.
-    pub(crate) fn done(&mut self, sentence: &str, document: &Value) -> Result<(), Failure> {
+    pub(crate) fn done(&self, sentence: &str, document: &impl ToString) -> Result<(), Failure> {
         match self.format {
-            OutputFormat::Json => write_json(document),
+            OutputFormat::Json => write_line(&document.to_string()),
             OutputFormat::Table => write_line(sentence),
         }
     }
@@ -87,8 +84,7 @@ impl Output {
         let text = match (self.format, failure) {
             (OutputFormat::Json, Failure::Refused(problem)) => problem.document.to_string(),
             (OutputFormat::Json, other) => {
-                serde_json::json!({"title": "dueline failed", "detail": other.to_string()})
-                    .to_string()
+                json!({ "title": "dueline failed", "detail": other.to_string() }).to_string()
             }
             (OutputFormat::Table, other) => format!("error: {other}"),
         };
@@ -97,25 +93,12 @@ impl Output {
     }
 }
 
-/// The text of a field for a cell: words without quotes, everything else as JSON.
-pub(crate) fn cell_text(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
-}
-
-/// The text of the field `name` of `document`, or nothing.
-pub(crate) fn field(document: &Value, name: &str) -> String {
-    document.get(name).map(cell_text).unwrap_or_default()
-}
-
-fn write_table(rows: &[Value], columns: &[Column]) -> Result<(), Failure> {
+fn write_table(rows: &[Document], columns: &[Column]) -> Result<(), Failure> {
     let mut table = plain_table();
     table.set_header(columns.iter().map(|column| column.heading));
     for row in rows {
-        table.add_row(columns.iter().map(|column| (column.cell)(row)));
+        let fields = row.fields();
+        table.add_row(columns.iter().map(|column| (column.cell)(&fields)));
     }
     write_line(&table.trim_fmt())
 }
@@ -133,11 +116,8 @@ fn plain_table() -> Table {
     table
 }
 
-fn write_json(document: &Value) -> Result<(), Failure> {
-    write_line(&format!("{document:#}"))
-}
-
-fn write_line(text: &str) -> Result<(), Failure> {
+/// Writes a line to the standard output.
+pub(crate) fn write_line(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "{text}")?;
     stdout.flush()?;

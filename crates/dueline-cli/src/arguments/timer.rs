@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::{ServerArgument, names};
+use crate::document::Document;
 
 /// Schedule, look up, change, cancel and fire timers.
 #[derive(Debug, Args)]
@@ -75,7 +76,7 @@ pub(crate) struct TimerFields {
     pub(crate) headers: Vec<(String, String)>,
     /// The payload, as JSON.
     #[arg(long, value_name = "JSON", value_parser = json, conflicts_with = "payload_file")]
-    pub(crate) payload: Option<serde_json::Value>,
+    pub(crate) payload: Option<Document>,
     /// A file with the payload, as JSON; `-` reads standard input.
     #[arg(long, value_name = "FILE")]
     pub(crate) payload_file: Option<PathBuf>,
@@ -189,8 +190,8 @@ pub(crate) struct CancelTimer {
     pub(crate) if_match: Option<String>,
 }
 
-fn json(text: &str) -> Result<serde_json::Value, String> {
-    serde_json::from_str(text)
+fn json(text: &str) -> Result<Document, String> {
+    Document::parse(text)
         .map_err(|error| format!("not JSON ({error}); a text needs quotes of its own: '\"text\"'"))
 }
 

@@ -6,12 +6,11 @@ mod request;
 use std::error::Error;
 use std::time::Duration;
 
-use serde_json::Value;
-
 pub(crate) use path::Path;
 pub(crate) use request::Request;
 
 use crate::arguments::ServerArgument;
+use crate::document::Document;
 use crate::failure::{Failure, Problem};
 
 /// How long the server may take for one request.
@@ -56,12 +55,12 @@ impl Client {
         })
     }
 
-    /// Sends the request and returns the document of the answer; `Null` if it has none.
-    pub(crate) fn send(&self, request: &Request) -> Result<Value, Failure> {
+    /// Sends the request and returns the document of the answer; `null` if it has none.
+    pub(crate) fn send(&self, request: &Request) -> Result<Document, Failure> {
         self.runtime.block_on(self.exchange(request))
     }
 
-    async fn exchange(&self, request: &Request) -> Result<Value, Failure> {
+    async fn exchange(&self, request: &Request) -> Result<Document, Failure> {
         let answer = request
             .build(&self.http, &self.server)
             .send()
@@ -72,12 +71,14 @@ impl Client {
             .bytes()
             .await
             .map_err(|error| self.network_failure(&error))?;
-        if status.is_success() && bytes.is_empty() {
-            return Ok(Value::Null);
-        }
-        match serde_json::from_slice::<Value>(&bytes) {
+        let text = if bytes.is_empty() && status.is_success() {
+            "null".into()
+        } else {
+            String::from_utf8_lossy(&bytes)
+        };
+        match Document::parse(&text) {
             Ok(document) if status.is_success() => Ok(document),
-            Ok(document) if document.get("title").is_some() => {
+            Ok(document) if document.fields().get("title").is_some() => {
                 Err(Failure::Refused(Box::new(Problem {
                     status: status.as_u16(),
                     document,
@@ -86,7 +87,7 @@ impl Client {
             _ => Err(Failure::NotDueline {
                 url: self.server.clone(),
                 status: status.as_u16(),
-                excerpt: excerpt(&String::from_utf8_lossy(&bytes)),
+                excerpt: excerpt(&text),
             }),
         }
     }

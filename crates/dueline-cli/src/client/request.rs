@@ -1,8 +1,9 @@
 //! One request, as a command describes it.
 
-use serde_json::Value;
+use serde::Serialize;
 
 use super::Path;
+use crate::failure::Failure;
 
 /// A request to the server.
 #[derive(Debug)]
@@ -11,7 +12,7 @@ pub(crate) struct Request {
     path: Path,
     query: Vec<(&'static str, String)>,
     headers: Vec<(&'static str, String)>,
-    body: Option<(&'static str, Value)>,
+    body: Option<(&'static str, String)>,
 }
 
 impl Request {
@@ -57,14 +58,22 @@ impl Request {
         )
     }
 
-    pub(crate) fn json(mut self, body: Value) -> Self {
-        self.body = Some(("application/json", body));
-        self
+    /// Carries this document.
+    pub(crate) fn json(self, body: &impl Serialize) -> Result<Self, Failure> {
+        self.body("application/json", body)
     }
 
-    pub(crate) fn merge_patch(mut self, body: Value) -> Self {
-        self.body = Some(("application/merge-patch+json", body));
-        self
+    /// Carries this change of a document.
+    pub(crate) fn merge_patch(self, body: &impl Serialize) -> Result<Self, Failure> {
+        self.body("application/merge-patch+json", body)
+    }
+
+    fn body(mut self, content_type: &'static str, body: &impl Serialize) -> Result<Self, Failure> {
+        self.body = Some((
+            content_type,
+            serde_json::to_string(body).map_err(Failure::Json)?,
+        ));
+        Ok(self)
     }
 
     pub(super) fn build(&self, http: &reqwest::Client, server: &str) -> reqwest::RequestBuilder {
@@ -76,7 +85,7 @@ impl Request {
         if let Some((content_type, body)) = &self.body {
             builder = builder
                 .header("content-type", *content_type)
-                .body(body.to_string());
+                .body(body.clone());
         }
         builder
     }

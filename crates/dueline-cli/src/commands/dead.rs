@@ -2,42 +2,43 @@
 
 use std::process::ExitCode;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::pages::{self, Walk};
 use crate::arguments::{Dead, DeadVerb, ListDead, PurgeDead, RequeueDead};
 use crate::client::{Client, Path, Request};
+use crate::document::Document;
 use crate::failure::Failure;
-use crate::output::{Column, Output, field};
+use crate::output::{Column, Output};
 
 const COLUMNS: &[Column] = &[
     Column {
         heading: "DEAD ID",
-        cell: |dead| field(dead, "dead_id"),
+        cell: |dead| dead.cell("dead_id"),
     },
     Column {
         heading: "ID",
-        cell: |dead| field(dead, "id"),
+        cell: |dead| dead.cell("id"),
     },
     Column {
         heading: "DIED",
-        cell: |dead| field(dead, "dead_at"),
+        cell: |dead| dead.cell("dead_at"),
     },
     Column {
         heading: "ATTEMPT",
-        cell: |dead| field(dead, "attempt"),
+        cell: |dead| dead.cell("attempt"),
     },
     Column {
         heading: "REASON",
-        cell: |dead| field(dead, "reason"),
+        cell: |dead| dead.cell("reason"),
     },
     Column {
         heading: "LAST ERROR",
-        cell: |dead| field(dead, "last_error"),
+        cell: |dead| dead.cell("last_error"),
     },
 ];
 
-pub(crate) fn run(dead: Dead, output: &mut Output) -> Result<ExitCode, Failure> {
+pub(crate) fn run(dead: Dead, output: &Output) -> Result<ExitCode, Failure> {
     match dead.verb {
         DeadVerb::List(list) => self::list(list, output),
         DeadVerb::Requeue(requeue) => self::requeue(&requeue, output),
@@ -46,27 +47,19 @@ pub(crate) fn run(dead: Dead, output: &mut Output) -> Result<ExitCode, Failure> 
     Ok(ExitCode::SUCCESS)
 }
 
-fn list(list: ListDead, output: &mut Output) -> Result<(), Failure> {
+fn list(list: ListDead, output: &Output) -> Result<(), Failure> {
     let client = Client::new(&list.server)?;
-    let page = pages::read(
-        &client,
-        Walk {
-            path: Path::dead_letters(&list.partition),
-            array: "dead_letters",
-            limit: list.limit,
-            page_token: list.page_token,
-            filter: Vec::new(),
-        },
-    )?;
-    output.list(
-        &page,
-        pages::items(&page, "dead_letters"),
-        COLUMNS,
-        "no dead letters",
-    )
+    let walk = Walk {
+        path: Path::dead_letters(&list.partition),
+        array: "dead_letters",
+        limit: list.limit,
+        page_token: list.page_token,
+        filter: Vec::new(),
+    };
+    pages::show(&client, walk, COLUMNS, "no dead letters", output)
 }
 
-fn requeue(requeue: &RequeueDead, output: &mut Output) -> Result<(), Failure> {
+fn requeue(requeue: &RequeueDead, output: &Output) -> Result<(), Failure> {
     let client = Client::new(&requeue.server)?;
     let Some(dead_id) = &requeue.dead_id else {
         return requeue_all(&client, &requeue.partition, output);
@@ -77,18 +70,15 @@ fn requeue(requeue: &RequeueDead, output: &mut Output) -> Result<(), Failure> {
 }
 
 /// The server works in pages; each call does one and says where the next begins.
-fn requeue_all(client: &Client, partition: &str, output: &mut Output) -> Result<(), Failure> {
+fn requeue_all(client: &Client, partition: &str, output: &Output) -> Result<(), Failure> {
     let mut done = 0;
     let mut token: Option<String> = None;
     loop {
         let request = Request::post(Path::dead_letters(partition).verb("requeue"))
             .query("page_token", token.take());
-        let page = client.send(&request)?;
-        done += page.get("done").and_then(Value::as_u64).unwrap_or(0);
-        token = page
-            .get("next_page_token")
-            .and_then(Value::as_str)
-            .map(str::to_owned);
+        let page = client.send(&request)?.fields();
+        done += page.get("done").and_then(Document::as_u64).unwrap_or(0);
+        token = page.get("next_page_token").and_then(Document::as_text);
         if token.is_none() {
             break;
         }
@@ -99,7 +89,7 @@ fn requeue_all(client: &Client, partition: &str, output: &mut Output) -> Result<
     )
 }
 
-fn purge(purge: &PurgeDead, output: &mut Output) -> Result<(), Failure> {
+fn purge(purge: &PurgeDead, output: &Output) -> Result<(), Failure> {
     let client = Client::new(&purge.server)?;
     let path = Path::dead_letter(&purge.partition, &purge.dead_id).verb("purge");
     client.send(&Request::post(path))?;

@@ -2,41 +2,41 @@
 
 use std::process::ExitCode;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::pages::{self, Walk};
-use super::timer_body::body;
+use super::timer_body::TimerBody;
 use crate::arguments::{
     CancelTimer, CreateTimer, GetTimer, ListTimers, Timer, TimerVerb, UpdateTimer,
 };
 use crate::client::{Client, Path, Request};
 use crate::failure::Failure;
-use crate::output::{Column, Output, field};
+use crate::output::{Column, Output};
 
 const COLUMNS: &[Column] = &[
     Column {
         heading: "ID",
-        cell: |timer| field(timer, "id"),
+        cell: |timer| timer.cell("id"),
     },
     Column {
         heading: "DUE",
-        cell: |timer| field(timer, "due_at"),
+        cell: |timer| timer.cell("due_at"),
     },
     Column {
         heading: "STATE",
-        cell: |timer| field(timer, "state"),
+        cell: |timer| timer.cell("state"),
     },
     Column {
         heading: "ATTEMPT",
-        cell: |timer| field(timer, "attempt"),
+        cell: |timer| timer.cell("attempt"),
     },
     Column {
         heading: "GENERATION",
-        cell: |timer| field(timer, "generation"),
+        cell: |timer| timer.cell("generation"),
     },
 ];
 
-pub(crate) fn run(timer: Timer, output: &mut Output) -> Result<ExitCode, Failure> {
+pub(crate) fn run(timer: Timer, output: &Output) -> Result<ExitCode, Failure> {
     match timer.verb {
         TimerVerb::Create(create) => self::create(create, output),
         TimerVerb::Get(get) => self::get(&get, output),
@@ -48,7 +48,7 @@ pub(crate) fn run(timer: Timer, output: &mut Output) -> Result<ExitCode, Failure
     Ok(ExitCode::SUCCESS)
 }
 
-fn create(create: CreateTimer, output: &mut Output) -> Result<(), Failure> {
+fn create(create: CreateTimer, output: &Output) -> Result<(), Failure> {
     let fields = create.fields;
     if fields.at.is_none() && fields.delay.is_none() {
         return Err(Failure::Usage(
@@ -69,17 +69,17 @@ fn create(create: CreateTimer, output: &mut Output) -> Result<(), Failure> {
         .header("if-none-match", create.if_absent.then_some("*"))
         .if_match(create.if_match.as_deref())
         .header("idempotency-key", create.idempotency_key)
-        .json(body(fields)?);
+        .json(&TimerBody::of(fields)?)?;
     output.row(&client.send(&request)?, COLUMNS)
 }
 
-fn get(get: &GetTimer, output: &mut Output) -> Result<(), Failure> {
+fn get(get: &GetTimer, output: &Output) -> Result<(), Failure> {
     let client = Client::new(&get.server)?;
     let timer = client.send(&Request::get(Path::timer(&get.partition, &get.id)))?;
     output.fields(&timer)
 }
 
-fn list(list: ListTimers, output: &mut Output) -> Result<(), Failure> {
+fn list(list: ListTimers, output: &Output) -> Result<(), Failure> {
     let client = Client::new(&list.server)?;
     let mut filter = Vec::new();
     filter.extend(
@@ -88,22 +88,19 @@ fn list(list: ListTimers, output: &mut Output) -> Result<(), Failure> {
     );
     filter.extend(list.due_before.map(|time| ("due_before", time)));
     filter.extend(list.prefix.map(|prefix| ("prefix", prefix)));
-    let page = pages::read(
-        &client,
-        Walk {
-            path: Path::timers(&list.partition),
-            array: "timers",
-            limit: list.limit,
-            page_token: list.page_token,
-            filter,
-        },
-    )?;
-    output.list(&page, pages::items(&page, "timers"), COLUMNS, "no timers")
+    let walk = Walk {
+        path: Path::timers(&list.partition),
+        array: "timers",
+        limit: list.limit,
+        page_token: list.page_token,
+        filter,
+    };
+    pages::show(&client, walk, COLUMNS, "no timers", output)
 }
 
-fn update(update: UpdateTimer, output: &mut Output) -> Result<(), Failure> {
-    let patch = body(update.fields)?;
-    if patch.as_object().is_none_or(serde_json::Map::is_empty) {
+fn update(update: UpdateTimer, output: &Output) -> Result<(), Failure> {
+    let patch = TimerBody::of(update.fields)?;
+    if patch.is_empty() {
         return Err(Failure::Usage(
             "nothing to change: give --at, --in, --payload, --url or another field".to_owned(),
         ));
@@ -112,11 +109,11 @@ fn update(update: UpdateTimer, output: &mut Output) -> Result<(), Failure> {
     let request = Request::patch(Path::timer(&update.partition, &update.id))
         .if_match(update.if_match.as_deref())
         .header("idempotency-key", update.idempotency_key)
-        .merge_patch(patch);
+        .merge_patch(&patch)?;
     output.row(&client.send(&request)?, COLUMNS)
 }
 
-fn cancel(cancel: &CancelTimer, output: &mut Output) -> Result<(), Failure> {
+fn cancel(cancel: &CancelTimer, output: &Output) -> Result<(), Failure> {
     let GetTimer {
         partition,
         id,
@@ -127,11 +124,11 @@ fn cancel(cancel: &CancelTimer, output: &mut Output) -> Result<(), Failure> {
         .query("force", cancel.force.then_some("true"))
         .if_match(cancel.if_match.as_deref());
     client.send(&request)?;
-    let document: Value = json!({ "partition": partition, "id": id, "cancelled": true });
+    let document = json!({ "partition": partition, "id": id, "cancelled": true });
     output.done(&format!("cancelled {id}"), &document)
 }
 
-fn fire(fire: &GetTimer, output: &mut Output) -> Result<(), Failure> {
+fn fire(fire: &GetTimer, output: &Output) -> Result<(), Failure> {
     let client = Client::new(&fire.server)?;
     let path = Path::timer(&fire.partition, &fire.id).verb("fire-now");
     output.row(&client.send(&Request::post(path))?, COLUMNS)

@@ -1,77 +1,104 @@
 //! The document that describes a timer, from the flags of `create` and `update`.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
-use serde_json::{Map, Value};
+use serde::Serialize;
 
 use crate::arguments::TimerFields;
+use crate::document::Document;
 use crate::failure::Failure;
 
-/// Builds the document with the fields that were given, and no others: what is left out keeps its default
-/// when a timer is created and its value when one is changed.
-pub(crate) fn body(fields: TimerFields) -> Result<Value, Failure> {
-    let mut body = Map::new();
-    put(&mut body, "due_at", fields.at);
-    put(&mut body, "delay", fields.delay);
-    put(&mut body, "deadline", fields.deadline);
-    let payload = match fields.payload_file {
-        Some(path) => Some(read_payload(&path)?),
-        None => fields.payload,
-    };
-    put(&mut body, "payload", payload);
-
-    let mut target = Map::new();
-    put(&mut target, "url", fields.url);
-    let headers: Map<String, Value> = fields
-        .headers
-        .into_iter()
-        .map(|(name, value)| (name, Value::String(value)))
-        .collect();
-    put(
-        &mut target,
-        "headers",
-        Some(headers).filter(|headers| !headers.is_empty()),
-    );
-    put(
-        &mut body,
-        "target",
-        Some(target).filter(|target| !target.is_empty()),
-    );
-
-    let mut retry = Map::new();
-    put(&mut retry, "attempts_max", fields.attempts_max);
-    put(&mut retry, "initial", fields.retry_initial);
-    put(&mut retry, "max", fields.retry_max);
-    put(
-        &mut body,
-        "retry",
-        Some(retry).filter(|retry| !retry.is_empty()),
-    );
-    Ok(Value::Object(body))
+/// The fields that were given, and no others: what is left out keeps its default when a timer is created
+/// and its value when one is changed.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct TimerBody {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    due_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delay: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload: Option<Document>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<Target>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry: Option<Retry>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deadline: Option<String>,
 }
 
-fn put(object: &mut Map<String, Value>, name: &str, value: Option<impl Into<Value>>) {
-    if let Some(value) = value {
-        object.insert(name.to_owned(), value.into());
+#[derive(Debug, Serialize)]
+struct Target {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    headers: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Retry {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attempts_max: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    initial: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max: Option<String>,
+}
+
+impl TimerBody {
+    /// Puts the flags together and reads the payload's file, if one is named.
+    pub(crate) fn of(fields: TimerFields) -> Result<Self, Failure> {
+        let payload = match fields.payload_file {
+            Some(path) => Some(read_payload(&path)?),
+            None => fields.payload,
+        };
+        let target = Target {
+            url: fields.url,
+            headers: fields.headers.into_iter().collect(),
+        };
+        let retry = Retry {
+            attempts_max: fields.attempts_max,
+            initial: fields.retry_initial,
+            max: fields.retry_max,
+        };
+        let has_retry =
+            retry.attempts_max.is_some() || retry.initial.is_some() || retry.max.is_some();
+        Ok(Self {
+            due_at: fields.at,
+            delay: fields.delay,
+            payload,
+            target: Some(target).filter(|t| t.url.is_some() || !t.headers.is_empty()),
+            retry: has_retry.then_some(retry),
+            deadline: fields.deadline,
+        })
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.due_at.is_none()
+            && self.delay.is_none()
+            && self.payload.is_none()
+            && self.target.is_none()
+            && self.retry.is_none()
+            && self.deadline.is_none()
     }
 }
 
-fn read_payload(path: &Path) -> Result<Value, Failure> {
+fn read_payload(path: &Path) -> Result<Document, Failure> {
     let unreadable = |source| Failure::PayloadFile {
         path: path.to_owned(),
         source,
     };
-    let mut bytes = Vec::new();
+    let mut text = String::new();
     if path == Path::new("-") {
         std::io::stdin()
             .lock()
-            .read_to_end(&mut bytes)
+            .read_to_string(&mut text)
             .map_err(unreadable)?;
     } else {
-        bytes = std::fs::read(path).map_err(unreadable)?;
+        text = std::fs::read_to_string(path).map_err(unreadable)?;
     }
-    serde_json::from_slice(&bytes).map_err(|source| Failure::PayloadJson {
+    Document::parse(&text).map_err(|source| Failure::PayloadJson {
         path: path.to_owned(),
         source,
     })
