@@ -13,7 +13,7 @@ use dueline::rows::{
 use dueline::store::Batch;
 use dueline::timers::TimerKind;
 use dueline_sqlite::OpenError;
-use dueline_sqlite::inspect::{KindContents, LaneWithoutWake, inspect};
+use dueline_sqlite::inspect::{KindContents, LaneWithoutWake, inspect, repair_wakes};
 use support::{Home, KIND, apply, partition};
 
 const NOW_MS: u64 = 10_000;
@@ -279,4 +279,39 @@ fn what_is_no_database_of_ours_is_refused_by_name() {
         inspect(home.path(), NOW_MS),
         Err(OpenError::Foreign { .. })
     ));
+}
+
+#[test]
+fn a_repair_sets_the_missing_wakes_and_leaves_the_mark_of_an_unclean_stop() {
+    let home = filled();
+    home.stranger().execute("DELETE FROM wake", []).unwrap();
+    home.stranger()
+        .execute("UPDATE meta SET unclean = 1", [])
+        .unwrap();
+    home.clock.set(10_000);
+    let repairs = repair_wakes(home.path(), &home.options()).unwrap();
+    let set: Vec<(String, u64)> = repairs
+        .named
+        .iter()
+        .map(|set| (set.partition.to_string(), set.at_ms))
+        .collect();
+    assert_eq!(
+        (repairs.count, set),
+        (2, vec![("a".to_owned(), 10_000), ("b".to_owned(), 11_000)])
+    );
+    let found = inspect(home.path(), NOW_MS).unwrap();
+    assert!(found.unclean);
+    assert_eq!(found.contents.unwrap().lanes_without_wake.count, 0);
+}
+
+#[test]
+fn a_repair_is_refused_while_the_store_is_open_and_creates_no_database() {
+    let home = filled();
+    let store = home.open();
+    let refused = repair_wakes(home.path(), &home.options());
+    assert!(matches!(refused, Err(OpenError::Locked { .. })));
+    store.close();
+    let nowhere = home.path().with_file_name("other.db");
+    assert!(repair_wakes(&nowhere, &home.options()).is_err());
+    assert!(!nowhere.exists());
 }

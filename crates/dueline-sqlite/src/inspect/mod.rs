@@ -1,6 +1,7 @@
 //! Looking a database over without changing it, whether or not a server is using it.
 
 mod open;
+mod repair;
 mod wakes;
 mod walk;
 
@@ -8,10 +9,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dueline::rows::NameKey;
-use dueline::store::Partition;
+use dueline::store::{Partition, WakeRepair};
 use dueline::timers::TimerKind;
 
 use crate::error::OpenError;
+use crate::options::Options;
 
 /// How many places of one sort are named; the rest is counted.
 pub const PLACES_NAMED_MAX: usize = 20;
@@ -133,4 +135,16 @@ pub struct NameAdrift {
 /// it is reported.
 pub fn inspect(path: impl AsRef<Path>, now_ms: u64) -> Result<Inspection, OpenError> {
     open::inspect(path.as_ref(), now_ms)
+}
+
+/// Sets the wakes that are missing or late, as the audit of a running driver does. For a database
+/// that nobody uses; the mark of an unclean stop stays as it is. Blocks.
+///
+/// # Errors
+/// [`OpenError`]: `Locked` while a process uses it; nothing is changed then.
+pub fn repair_wakes(
+    path: impl AsRef<Path>,
+    options: &Options,
+) -> Result<Places<WakeRepair>, OpenError> {
+    repair::repair_wakes(path.as_ref(), options)
 }
