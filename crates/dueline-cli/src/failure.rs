@@ -49,6 +49,18 @@ pub(crate) enum Failure {
         source: serde_json::Error,
     },
 
+    #[error(
+        "there is no directory {}\n  name the one that `dueline serve` uses with --data DIR",
+        .path.display()
+    )]
+    NoDataDirectory { path: PathBuf },
+
+    #[error("there is no database {}: no server has used this directory", .path.display())]
+    NoDatabase { path: PathBuf },
+
+    #[error("{}", chain(.0))]
+    Database(dueline_sqlite::OpenError),
+
     #[error("a document could not be written as JSON: {0}")]
     Json(serde_json::Error),
 
@@ -74,6 +86,18 @@ impl From<io::Error> for Failure {
             Self::Output(error)
         }
     }
+}
+
+/// An error with its causes, as one sentence.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        text.push_str(": ");
+        text.push_str(&inner.to_string());
+        cause = inner.source();
+    }
+    text
 }
 
 /// A refusal by the server: `application/problem+json` as RFC 9457 has it.
