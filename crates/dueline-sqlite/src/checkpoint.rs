@@ -46,9 +46,13 @@ impl Shared {
         } else {
             checkpoint(connection, "PASSIVE")
         };
-        if let Err(error) = done {
-            tracing::warn!(%error, pages, "the log could not be checkpointed; it is tried again");
+        let failed = done.is_err();
+        if let Err(error) = done
+            && !side.checkpoint_failed
+        {
+            tracing::warn!(%error, pages, "the log cannot be checkpointed; tried at every commit");
         }
+        side.checkpoint_failed = failed;
     }
 
     /// Checkpoints as much as can be without waiting for anybody.

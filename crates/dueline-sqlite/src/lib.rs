@@ -52,6 +52,8 @@ mod checkpoint;
 mod commit;
 mod counters;
 mod error;
+#[cfg(test)]
+mod faults;
 mod gate;
 mod inbox;
 pub mod inspect;

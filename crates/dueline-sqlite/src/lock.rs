@@ -1,4 +1,5 @@
 use std::fs::{File, OpenOptions, TryLockError};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::error::OpenError;
@@ -20,10 +21,12 @@ impl FileLock {
             .write(true)
             .open(&lock)
             .map_err(|error| match error.kind() {
-                std::io::ErrorKind::ReadOnlyFilesystem => OpenError::ReadOnly {
-                    path: database.to_owned(),
-                },
-                _ => OpenError::cannot_open(&lock, error),
+                ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied => {
+                    OpenError::ReadOnly {
+                        path: database.to_owned(),
+                    }
+                }
+                _ => OpenError::cannot_open(database, error),
             })?;
         match file.try_lock() {
             Ok(()) => Ok(Self { _locked: file }),
@@ -31,7 +34,7 @@ impl FileLock {
                 path: database.to_owned(),
                 lock,
             }),
-            Err(TryLockError::Error(error)) => Err(OpenError::cannot_open(&lock, error)),
+            Err(TryLockError::Error(error)) => Err(OpenError::cannot_open(database, error)),
         }
     }
 }

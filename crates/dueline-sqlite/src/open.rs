@@ -21,6 +21,8 @@ pub(crate) struct WriteSide {
     pub(crate) log_pages: Arc<AtomicU64>,
     /// Pages in the log at which the next attempt to restart it is due.
     pub(crate) restart_at_pages: u64,
+    /// Whether the last checkpoint failed, which is said once.
+    pub(crate) checkpoint_failed: bool,
 }
 
 /// A store just opened.
@@ -90,6 +92,7 @@ pub(crate) fn open_write_side(path: &Path, options: &Options) -> Result<WriteSid
         writer,
         log_pages,
         restart_at_pages: 0,
+        checkpoint_failed: false,
     })
 }
 

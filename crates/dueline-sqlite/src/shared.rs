@@ -64,7 +64,7 @@ pub(crate) struct Shared {
     orphans: Mutex<Vec<OrphanWake>>,
     lock: Mutex<Option<FileLock>>,
     #[cfg(test)]
-    pub(crate) faults: crate::commit::Faults,
+    pub(crate) faults: crate::faults::Faults,
 }
 
 impl std::fmt::Debug for Shared {
@@ -98,7 +98,7 @@ impl Shared {
             orphans: Mutex::new(Vec::new()),
             lock: Mutex::new(Some(lock)),
             #[cfg(test)]
-            faults: crate::commit::Faults::default(),
+            faults: crate::faults::Faults::default(),
         }
     }
 

@@ -1,17 +1,19 @@
 //! The store's own threads.
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use dueline::sql::Reads;
+use dueline::store::StoreError;
 
 use crate::counters::count;
 use crate::error::{closed, store_error};
 use crate::inbox::Woken;
-use crate::open::open_write_side;
-use crate::read_session::locked;
+use crate::open::{WriteSide, open_write_side};
+use crate::read_session::{SharedSession, locked};
 use crate::shared::Shared;
 
 /// Most reads that share one snapshot.
@@ -75,7 +77,7 @@ fn serve_writes(shared: &Shared) {
                 }
             };
         }
-        shared.run_all();
+        guarded("committing", || shared.run_all());
         if woken == Woken::Closed {
             break;
         }
@@ -83,46 +85,69 @@ fn serve_writes(shared: &Shared) {
     shared.finish();
 }
 
+/// A clock or a waker is foreign code: its panic must not end the thread that everybody waits for.
+/// Requests it was busy with are answered as `Unknown`; an open transaction is rolled back by the
+/// next one.
+fn guarded(doing: &str, work: impl FnOnce()) {
+    if catch_unwind(AssertUnwindSafe(work)).is_err() {
+        tracing::error!(
+            doing,
+            "a clock or a waker panicked on a thread of the store"
+        );
+    }
+}
+
 fn serve_reads(shared: &Shared) {
     let session = shared.new_session();
     while shared.reads.wait(None) != Woken::Closed {
-        let mut left = READS_PER_SNAPSHOT;
-        let jobs = shared.reads.take(|_| {
-            let more = left > 0;
-            left = left.saturating_sub(1);
-            more
-        });
-        let mut replies = Vec::with_capacity(jobs.len());
-        let mut reading = locked(&session);
-        for job in jobs {
-            let mut job = Some(job);
-            let read = reading.read(shared, |reads: Reads<'_>| {
-                replies.extend(job.take().map(|job| job(Ok(reads))));
-                Ok(())
-            });
-            if let (Err(error), Some(job)) = (read, job) {
-                replies.push(job(Err(error)));
-            }
-        }
-        reading.end();
-        drop(reading);
-        replies.into_iter().for_each(|reply| reply());
+        guarded("reading", || read_some(shared, &session));
+        locked(&session).end();
     }
+}
+
+/// Serves some of the reads that wait, in one snapshot.
+fn read_some(shared: &Shared, session: &SharedSession) {
+    let mut left = READS_PER_SNAPSHOT;
+    let jobs = shared.reads.take(|_| {
+        let more = left > 0;
+        left = left.saturating_sub(1);
+        more
+    });
+    let mut replies = Vec::with_capacity(jobs.len());
+    let mut reading = locked(session);
+    for job in jobs {
+        let mut job = Some(job);
+        let read = reading.read(shared, |reads: Reads<'_>| {
+            replies.extend(job.take().map(|job| job(Ok(reads))));
+            Ok(())
+        });
+        if let (Err(error), Some(job)) = (read, job) {
+            replies.push(job(Err(error)));
+        }
+    }
+    reading.end();
+    drop(reading);
+    replies.into_iter().for_each(|reply| reply());
 }
 
 impl Shared {
     /// Opens the file of a failed store again. Every connection is closed first, so that the log is
     /// recovered from what is really in it; a synced commit then ends the doubt.
-    pub(crate) fn reopen(&self) -> Result<(), dueline::store::StoreError> {
-        let mut side = self.locked_write_side();
+    pub(crate) fn reopen(&self) -> Result<(), StoreError> {
+        let done = self.reopen_into(&mut self.locked_write_side());
+        // A thread may have found the connection held and left its work.
+        self.writes.nudge();
+        done
+    }
+
+    fn reopen_into(&self, side: &mut Option<WriteSide>) -> Result<(), StoreError> {
         if !self.gate.is_failed() {
             return self.gate.check();
         }
         self.close_sessions();
         *side = None;
         let opened = open_write_side(&self.path, &self.options).map_err(|error| {
-            dueline::store::StoreError::unavailable("the file of the store cannot be opened")
-                .with_source(error)
+            StoreError::unavailable("the file of the store cannot be opened").with_source(error)
         })?;
         self.commit_settling(&opened)?;
         *side = Some(opened);

@@ -306,12 +306,14 @@ fn wakes_survive_a_reopen() {
 }
 
 #[test]
-fn an_empty_partition_goes_with_its_wakes_and_comes_back_under_its_name() {
+fn an_empty_partition_goes_with_its_last_wake_and_comes_back_under_its_name() {
     let home = Home::new();
     let store = home.open();
     let a = partition("a");
     apply(&store, &a, Batch::new().put(timer(KIND, 5_000, 1), "x"));
     apply(&store, &a, Batch::new().delete(timer(KIND, 5_000, 1)));
+    assert_eq!(wakes(&store), [(5_000, "a".into(), 16)]);
+    assert_eq!(settle(&store, "a", KIND, &[5_000]), None);
     assert_eq!(wakes(&store), []);
     assert!(
         block_on(store.partitions(None, 9))

@@ -1,6 +1,8 @@
 //! What the tests of the SQLite store share: a manual clock, a tiny executor, a folder.
 #![allow(dead_code, reason = "each test file uses its own part of it")]
 
+pub(crate) mod parking;
+
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::pin;

@@ -173,23 +173,15 @@ impl Transaction<'_> {
         Ok(wake)
     }
 
-    /// Removes the wakes the writer knows of a partition that is going.
-    pub(super) fn remove_known_wakes(&mut self, part: i64) -> Result<(), StoreError> {
-        let mut known: BTreeMap<Lane, Option<i64>> = self
-            .writer
-            .armed
-            .range((part, 0)..=(part, u8::MAX))
-            .map(|(lane, at)| (*lane, Some(at)))
-            .collect();
-        for (lane, at) in self.change.armed.range((part, 0)..=(part, u8::MAX)) {
-            known.insert(*lane, *at);
-        }
-        for (lane, at) in known {
-            if let Some(at) = at {
-                delete_wake(self.conn, lane, at)?;
-            }
-            self.change.armed.insert(lane, None);
-        }
-        Ok(())
+    /// Whether the writer knows of a stored wake of the partition.
+    pub(super) fn has_known_wake(&self, part: i64) -> bool {
+        let lanes = (part, 0)..=(part, u8::MAX);
+        let changed = &self.change.armed;
+        changed.range(lanes.clone()).any(|(_, at)| at.is_some())
+            || self
+                .writer
+                .armed
+                .range(lanes)
+                .any(|(lane, _)| !changed.contains_key(lane))
     }
 }

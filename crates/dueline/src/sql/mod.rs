@@ -31,8 +31,8 @@
 //! the few kinds asked for are merged.
 //!
 //! # Partitions come and go
-//! The row of a partition goes in the transaction that takes its last row, with the wakes the
-//! writer knows of. One it does not know of (set before a restart) is left without a partition;
+//! The row of a partition goes in the transaction that takes its last row or settles its last wake.
+//! A wake set before a restart may be unknown to the writer then, and is left without a partition;
 //! [`Reads::due_wakes`] skips such wakes and hands them out to be purged by the next transaction.
 //! Ids are never reused while a writer lives; a later one may, which costs a spurious look.
 
@@ -53,5 +53,6 @@ pub use capacity::SizeLimit;
 pub use conn::{RowSink, SqlConn, SqlParam, SqlRow};
 pub use due::{DueWakes, OrphanWake, purge_orphans};
 pub use reads::{PartitionMemo, Reads};
+pub use statements::STATEMENTS;
 pub use transaction::{Finished, Transaction};
 pub use writer::{MemoryChange, Writer};

@@ -60,3 +60,34 @@ pub(super) const SCHEMA_1: &[&str] = &[
     "CREATE TABLE wake (kind INTEGER NOT NULL, at INTEGER NOT NULL, part INTEGER NOT NULL, \
      PRIMARY KEY (kind, at, part)) WITHOUT ROWID",
 ];
+
+/// Every statement that runs while a database is in use, for a host that prepares them up front and
+/// for tests of their query plans.
+pub const STATEMENTS: &[&str] = &[
+    ROW_GET,
+    ROW_PRESENT,
+    ROW_INSERT,
+    ROW_PUT,
+    ROW_DELETE,
+    ROW_ANY,
+    ROWS_FROM,
+    ROWS_BEHIND,
+    FIRST_KEY,
+    ROWS_STATS,
+    PART_ID,
+    PART_LAST_ID,
+    PART_INSERT,
+    PART_DELETE,
+    PARTS_BEHIND,
+    WAKE_INSERT,
+    WAKE_DELETE,
+    WAKE_PURGE,
+    WAKE_AT,
+    WAKE_UP_TO,
+    WAKE_NEXT_KIND,
+    WAKES_DUE,
+    META_SCHEMA,
+    META_UNCLEAN,
+    META_SET_UNCLEAN,
+    META_SETTLE,
+];

@@ -217,13 +217,12 @@ impl<'a> Transaction<'a> {
         Ok(id)
     }
 
-    /// Removes the rows of partitions that hold nothing any more, with the wakes known of them.
+    /// Removes the rows of partitions that hold neither rows nor, as far as is known, wakes.
     fn drop_empty_partitions(&mut self) -> Result<(), StoreError> {
         for (id, name) in std::mem::take(&mut self.shrunk) {
-            if exists(self.conn, sql::ROW_ANY, &[SqlParam::Int(id)])? {
+            if self.has_known_wake(id) || exists(self.conn, sql::ROW_ANY, &[SqlParam::Int(id)])? {
                 continue;
             }
-            self.remove_known_wakes(id)?;
             self.conn.execute(sql::PART_DELETE, &[SqlParam::Int(id)])?;
             self.change.ids.insert(name, None);
         }

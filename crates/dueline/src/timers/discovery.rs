@@ -36,7 +36,7 @@ impl<'a> TickRun<'a> {
             self.lanes.push(lane);
         }
         let mut pages = self.scan_all(&ranges).await?.into_iter();
-        let paused = paused_kinds(pages.next().unwrap_or_default());
+        let paused = paused_kinds(&pages.next().unwrap_or_default());
         let ranges = ranges.into_iter().skip(1);
         for (lane, (range, page)) in self.lanes.iter_mut().zip(ranges.zip(pages)) {
             if paused.contains(lane.kind) {
@@ -55,7 +55,7 @@ impl<'a> TickRun<'a> {
         let limit = PAGE_ROWS.min(self.scan_rows_left()).max(1);
         let whole = ScanRange::new(class_start(class::TIMER), class_end(class::TIMER), limit);
         let mut pages = self.scan_all(&[pause_range(), whole]).await?.into_iter();
-        let paused = paused_kinds(pages.next().unwrap_or_default());
+        let paused = paused_kinds(&pages.next().unwrap_or_default());
         let page = pages.next().unwrap_or_default();
         let mut kinds = KindSet::new();
         for (key, _) in &page.rows {
@@ -216,7 +216,7 @@ fn pause_range() -> ScanRange {
     ScanRange::new(class_start(class::PAUSE), class_end(class::PAUSE), 256)
 }
 
-fn paused_kinds(page: ScanPage) -> KindSet {
+fn paused_kinds(page: &ScanPage) -> KindSet {
     page.rows
         .iter()
         .filter_map(|(key, _)| PauseKey::decode(key).ok())

@@ -42,7 +42,7 @@ pub use report::{Counts, RunReport};
 pub use retry::RetryPolicy;
 pub use slots::Slots;
 pub use timer::Timer;
-pub use typed::{Typed, TypedHandler};
+pub use typed::{Typed, TypedDetachedHandler, TypedHandler};
 pub use verbs::{
     Cancelled, Change, DeadId, DeadPage, DeadView, Explained, LANE_COUNT_MAX, LIST_LIMIT_MAX,
     LaneCount, LaneSummary, ListCursor, ListQuery, Plan, PlanGuards, Policy, QuarantinedPage,

@@ -1,9 +1,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::call::{ErasedDetached, erase};
-use super::{DetachedHandler, KindSet, RetryPolicy, TimerHandler, TimerKind, Typed, TypedHandler};
+use super::typed::TypedDetached;
+use super::{
+    DetachedHandler, KindSet, RetryPolicy, TimerHandler, TimerKind, Typed, TypedDetachedHandler,
+    TypedHandler,
+};
 use crate::limits::GROUP_TIMERS_MAX;
 
 /// Default deadline of an inline fire, in milliseconds.
@@ -77,6 +82,14 @@ impl Registration {
         }
     }
 
+    /// A detached handler whose payload is a JSON value of a type.
+    pub fn typed_detached<H: TypedDetachedHandler>(handler: H) -> Self {
+        Self {
+            codec_version: H::CODEC_VERSION,
+            ..Self::detached(TypedDetached(handler))
+        }
+    }
+
     /// For an inline handler: commits up to this many timers together, 1 to 1,024. The results are
     /// those of 1; the commits are fewer.
     pub fn group_max(mut self, group_max: u16) -> Self {
@@ -121,6 +134,11 @@ impl Registration {
     pub fn codec_version(mut self, codec_version: u16) -> Self {
         self.codec_version = codec_version;
         self
+    }
+
+    /// How long a run may take, for a driver that watches it.
+    pub fn deadline(&self) -> Duration {
+        Duration::from_millis(self.deadline_ms)
     }
 
     /// How the handler runs.

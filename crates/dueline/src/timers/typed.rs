@@ -2,7 +2,7 @@ use std::fmt;
 
 use serde::de::DeserializeOwned;
 
-use super::{DueTimer, Fired, HandlerError, RetryPolicy, TimerCtx, TimerHandler};
+use super::{DetachedHandler, DueTimer, Fired, HandlerError, RetryPolicy, TimerCtx, TimerHandler};
 use crate::future::{BoxFuture, MaybeSend, MaybeSendSync};
 
 /// A handler whose payload is a JSON value of a type.
@@ -45,21 +45,23 @@ impl<H: TypedHandler> Typed<H> {
     }
 }
 
+impl<H> fmt::Debug for Typed<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Typed")
+            .field("handler", &std::any::type_name::<H>())
+            .finish()
+    }
+}
+
 impl<H: TypedHandler> TimerHandler for Typed<H> {
     fn fire<'a>(
         &'a self,
         ctx: &'a TimerCtx<'a>,
         timer: &'a DueTimer,
     ) -> BoxFuture<'a, Result<Fired, HandlerError>> {
-        match serde_json::from_slice(timer.payload()) {
+        match decode(timer, H::CODEC_VERSION) {
             Ok(payload) => self.handler.fire(ctx, timer, payload),
-            Err(error) => {
-                let text = format!(
-                    "the payload does not decode (codec version {}): {error}",
-                    H::CODEC_VERSION
-                );
-                Box::pin(std::future::ready(Err(HandlerError::undecodable(text))))
-            }
+            Err(error) => Box::pin(std::future::ready(Err(error))),
         }
     }
 
@@ -68,10 +70,86 @@ impl<H: TypedHandler> TimerHandler for Typed<H> {
     }
 }
 
-impl<H> fmt::Debug for Typed<H> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Typed")
-            .field("handler", &std::any::type_name::<H>())
-            .finish()
+/// A [`DetachedHandler`] whose payload is a JSON value of a type; see [`TypedHandler`] for what
+/// becomes of one that does not decode.
+pub trait TypedDetachedHandler: MaybeSendSync + 'static {
+    /// What the payload holds.
+    type Payload: DeserializeOwned + MaybeSend;
+
+    /// What the call brings back.
+    type Output: MaybeSendSync + 'static;
+
+    /// The version of the payload's form; raise it when you learn to read what you could not.
+    const CODEC_VERSION: u16 = 1;
+
+    /// Goes out. May run again for the same occurrence id.
+    fn call<'a>(
+        &'a self,
+        ctx: &'a TimerCtx<'a>,
+        timer: &'a DueTimer,
+        payload: Self::Payload,
+    ) -> BoxFuture<'a, Result<Self::Output, HandlerError>>;
+
+    /// Decides what becomes of the timer after the call. May run several times for one call.
+    fn settle<'a>(
+        &'a self,
+        ctx: &'a TimerCtx<'a>,
+        timer: &'a DueTimer,
+        output: &'a Self::Output,
+    ) -> BoxFuture<'a, Result<Fired, HandlerError>>;
+
+    /// The policy of this one timer, if it is not the kind's.
+    fn retry_policy(&self, timer: &DueTimer) -> Option<RetryPolicy> {
+        let _ = timer;
+        None
     }
+
+    /// The deadline of this one timer's call in milliseconds, if it is not the kind's.
+    fn deadline_ms(&self, timer: &DueTimer) -> Option<u64> {
+        let _ = timer;
+        None
+    }
+}
+
+/// A [`TypedDetachedHandler`] as a [`DetachedHandler`].
+pub(super) struct TypedDetached<H>(pub(super) H);
+
+impl<H: TypedDetachedHandler> DetachedHandler for TypedDetached<H> {
+    type Output = H::Output;
+
+    fn call<'a>(
+        &'a self,
+        ctx: &'a TimerCtx<'a>,
+        timer: &'a DueTimer,
+    ) -> BoxFuture<'a, Result<Self::Output, HandlerError>> {
+        match decode(timer, H::CODEC_VERSION) {
+            Ok(payload) => self.0.call(ctx, timer, payload),
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
+    }
+
+    fn settle<'a>(
+        &'a self,
+        ctx: &'a TimerCtx<'a>,
+        timer: &'a DueTimer,
+        output: &'a Self::Output,
+    ) -> BoxFuture<'a, Result<Fired, HandlerError>> {
+        self.0.settle(ctx, timer, output)
+    }
+
+    fn retry_policy(&self, timer: &DueTimer) -> Option<RetryPolicy> {
+        self.0.retry_policy(timer)
+    }
+
+    fn deadline_ms(&self, timer: &DueTimer) -> Option<u64> {
+        self.0.deadline_ms(timer)
+    }
+}
+
+fn decode<T: DeserializeOwned>(timer: &DueTimer, codec_version: u16) -> Result<T, HandlerError> {
+    serde_json::from_slice(timer.payload()).map_err(|error| {
+        HandlerError::undecodable(format!(
+            "the payload does not decode (codec version {codec_version}): {error}"
+        ))
+    })
 }

@@ -1,5 +1,6 @@
 //! A partition on a memory store under a clock that the test moves.
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test helper fails the test")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

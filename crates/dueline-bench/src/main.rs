@@ -1,0 +1,49 @@
+//! Benchmarks: each measures Dueline and a yardstick in turns, in one run, and prints the ratio.
+//!
+//! Machines differ and are noisy; the ratios travel, the rates do not.
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a benchmark prints what it measured by the real clock"
+)]
+
+mod fire;
+mod raw;
+mod thread;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+#[command(about = "Benchmarks of Dueline beside yardsticks of the same run")]
+struct Arguments {
+    #[command(subcommand)]
+    bench: Bench,
+}
+
+#[derive(Debug, Subcommand)]
+enum Bench {
+    /// Fires a backlog on SQLite, against the same work as plain SQL.
+    Fire {
+        /// Timers a round.
+        #[arg(long, default_value_t = 50_000)]
+        timers: u64,
+        /// Rounds; the median counts.
+        #[arg(long, default_value_t = 5)]
+        rounds: usize,
+        /// Timers a commit.
+        #[arg(long, default_values_t = [1u16, 32, 64, 256, 1_024])]
+        group: Vec<u16>,
+    },
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    match Arguments::parse().bench {
+        Bench::Fire { timers, rounds, group } => fire::run(timers, rounds, &group),
+    }
+}
+
+/// The middle of some figures.
+fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    figures.get(figures.len() / 2).copied().unwrap_or(0.0)
+}

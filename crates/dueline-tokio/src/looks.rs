@@ -1,0 +1,153 @@
+//! What the program's own commits tell the driver: look at this group of kinds at that time.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dueline::timers::{KindSet, TimerKind};
+
+use crate::signal::Signal;
+
+/// Most times remembered for one group; beyond it the latest are forgotten and the group's window is
+/// taken to end there.
+const TIMES_MAX: usize = 1_024;
+
+/// Times at which stored wakes may be waiting that the driver has not read.
+///
+/// The driver has read every wake of a group before its horizon, but those put since; their times
+/// lie here. Wakes at or behind the horizon are read when it is reached, so they need no place.
+#[derive(Debug, Default)]
+pub(crate) struct Looks {
+    table: Mutex<Table>,
+    signal: Arc<Signal>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    groups: Vec<GroupLooks>,
+    /// The driver sleeps until this time; 0 while it is awake, since it will look before it sleeps.
+    asleep_until_ms: u64,
+}
+
+#[derive(Debug)]
+struct GroupLooks {
+    kinds: KindSet,
+    times_ms: BTreeSet<u64>,
+    horizon_ms: u64,
+}
+
+impl Looks {
+    /// What wakes the driver's thread.
+    pub(crate) fn signal(&self) -> &Arc<Signal> {
+        &self.signal
+    }
+
+    /// Begins to take note, with nothing read of any group.
+    pub(crate) fn watch(&self, groups: impl IntoIterator<Item = KindSet>) {
+        let mut table = self.lock();
+        table.groups = groups
+            .into_iter()
+            .map(|kinds| GroupLooks {
+                kinds,
+                times_ms: BTreeSet::new(),
+                horizon_ms: 0,
+            })
+            .collect();
+    }
+
+    /// Lanes may have stored wakes at these times. Wakes the driver if it sleeps beyond one.
+    pub(crate) fn lower(&self, lanes: impl Iterator<Item = (TimerKind, u64)>) {
+        let mut table = self.lock();
+        let mut earliest_ms = u64::MAX;
+        for (kind, at_ms) in lanes {
+            let Some(group) = table
+                .groups
+                .iter_mut()
+                .find(|group| group.kinds.contains(kind))
+            else {
+                continue;
+            };
+            if at_ms < group.horizon_ms {
+                group.note(at_ms);
+                earliest_ms = earliest_ms.min(at_ms);
+            }
+        }
+        let wakes = earliest_ms < table.asleep_until_ms;
+        drop(table);
+        if wakes {
+            self.signal.raise();
+        }
+    }
+
+    /// The driver is about to read the whole group: notes what is put from now on.
+    pub(crate) fn open(&self, group: usize) {
+        if let Some(group) = self.lock().groups.get_mut(group) {
+            group.times_ms.clear();
+            group.horizon_ms = u64::MAX;
+        }
+    }
+
+    /// The driver has read the group up to this time.
+    pub(crate) fn close(&self, group: usize, horizon_ms: u64) {
+        if let Some(group) = self.lock().groups.get_mut(group) {
+            group.limit(horizon_ms.min(group.horizon_ms));
+        }
+    }
+
+    /// Takes the times of a group that have come; says whether there were any. The driver then reads
+    /// what is due of the group.
+    pub(crate) fn take_due(&self, group: usize, now_ms: u64) -> bool {
+        let mut table = self.lock();
+        let Some(group) = table.groups.get_mut(group) else {
+            return false;
+        };
+        let later = match now_ms.checked_add(1) {
+            Some(next_ms) => group.times_ms.split_off(&next_ms),
+            None => BTreeSet::new(),
+        };
+        !std::mem::replace(&mut group.times_ms, later).is_empty()
+    }
+
+    /// The first time noted and the horizon of a group.
+    pub(crate) fn next(&self, group: usize) -> (Option<u64>, u64) {
+        match self.lock().groups.get(group) {
+            Some(group) => (group.times_ms.first().copied(), group.horizon_ms),
+            None => (None, u64::MAX),
+        }
+    }
+
+    /// The driver sleeps until this time, but for what is noted of these groups: the earlier of both.
+    pub(crate) fn fall_asleep(&self, until_ms: u64, groups: impl Iterator<Item = usize>) -> u64 {
+        let mut table = self.lock();
+        let first = groups
+            .filter_map(|group| table.groups.get(group))
+            .filter_map(|group| group.times_ms.first().copied())
+            .min();
+        table.asleep_until_ms = first.map_or(until_ms, |first| first.min(until_ms));
+        table.asleep_until_ms
+    }
+
+    /// The driver is awake and will look before it sleeps again.
+    pub(crate) fn wake_up(&self) {
+        self.lock().asleep_until_ms = 0;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl GroupLooks {
+    fn note(&mut self, at_ms: u64) {
+        self.times_ms.insert(at_ms);
+        if self.times_ms.len() > TIMES_MAX
+            && let Some(last_ms) = self.times_ms.pop_last()
+        {
+            self.horizon_ms = self.horizon_ms.min(last_ms);
+        }
+    }
+
+    fn limit(&mut self, horizon_ms: u64) {
+        self.horizon_ms = horizon_ms;
+        drop(self.times_ms.split_off(&horizon_ms));
+    }
+}

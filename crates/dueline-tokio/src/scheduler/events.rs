@@ -1,0 +1,123 @@
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use dueline::store::{LaneWake, Partition, Wake};
+
+use super::Scheduler;
+use crate::plan::Ended;
+use crate::wall::Reading;
+use crate::work::{Event, TickDone};
+
+impl Scheduler {
+    /// Takes note of what the threads and the handle have said since the last look.
+    pub(super) fn take_messages(&mut self, reading: Reading) {
+        let messages = self.shared.inbox.take();
+        if !messages.drains.is_empty() {
+            // Whoever drains wants all that is stored, whoever wrote it.
+            for index in 0..self.windows.len() {
+                self.shared.looks.close(index, 0);
+            }
+            self.drains.extend(messages.drains);
+        }
+        for event in messages.events {
+            match event {
+                Event::Ticked(partition, done) => self.ticked(&partition, done, reading),
+                Event::Settled(counts) => {
+                    if let Some(counts) = counts {
+                        self.status.totals.add(&counts);
+                    }
+                }
+                Event::Released(true) => {
+                    self.shared.released.fetch_add(1, Ordering::Relaxed);
+                }
+                Event::Released(false) => {
+                    self.shared.unreleased.fetch_add(1, Ordering::Relaxed);
+                }
+                Event::Audited(page) => self.audited(page, reading.monotonic),
+            }
+        }
+    }
+
+    fn ticked(&mut self, partition: &Partition, done: Option<Box<TickDone>>, reading: Reading) {
+        let served = self.overruns.end(partition);
+        let Some(done) = done else {
+            if self.starts_ticks() {
+                self.status.ticks_panicked += 1;
+            }
+            let ended = Ended {
+                refused: true,
+                ..Ended::default()
+            };
+            self.end_turn(partition, &ended, reading);
+            return;
+        };
+        let report = &done.report;
+        self.status.ticks += 1;
+        self.status.totals.add(&report.total);
+        self.status.quarantined += report.quarantined;
+        if report.total.progressed() > 0 {
+            self.status.last_lateness_ms = report.worst_lateness_ms;
+            self.status.worst_lateness_ms =
+                self.status.worst_lateness_ms.max(report.worst_lateness_ms);
+        }
+        let settled: Vec<_> = done.next_wakes.iter().map(|(kind, _)| *kind).collect();
+        let all_settled = served.iter().all(|kind| settled.contains(kind));
+        let due_again = done
+            .next_wakes
+            .iter()
+            .any(|(_, next_ms)| next_ms.is_some_and(|next_ms| next_ms <= reading.now_ms));
+        let did_something = report.total.progressed()
+            + report.total.raced
+            + report.total.deferred
+            + report.quarantined
+            > 0;
+        let ended = Ended {
+            settled,
+            refused: report.held_back || !all_settled,
+            fruitless: due_again && !did_something,
+        };
+        self.end_turn(partition, &ended, reading);
+        for (kind, next_ms) in &done.next_wakes {
+            let Some(at_ms) = *next_ms else { continue };
+            self.note_stored(Wake {
+                at_ms,
+                partition: partition.clone(),
+                kind: *kind,
+            });
+        }
+    }
+
+    fn end_turn(&mut self, partition: &Partition, ended: &Ended, reading: Reading) {
+        let (held, left_to_store) = self.book.end(partition, ended, reading.monotonic);
+        let Some(delay) = held else { return };
+        let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+        if ended.refused {
+            tracing::warn!(
+                %partition,
+                held_back_ms = delay_ms,
+                "the partition could not be ticked to the end and is held back",
+            );
+        }
+        self.look_later(&left_to_store, reading.now_ms, delay);
+    }
+
+    /// Reads wakes again that found no place in memory.
+    fn look_later(&self, wakes: &[LaneWake], now_ms: u64, delay: Duration) {
+        let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+        let at_ms = now_ms.saturating_add(delay_ms);
+        self.shared
+            .looks
+            .lower(wakes.iter().map(|wake| (wake.kind, at_ms)));
+    }
+
+    /// Notes a stored wake that lies before the end of its window; one behind it is read in time.
+    fn note_stored(&mut self, wake: Wake) {
+        let index = self
+            .windows
+            .iter()
+            .position(|window| window.kinds.contains(wake.kind));
+        if index.is_some_and(|index| wake.at_ms < self.shared.looks.next(index).1) {
+            self.keep(wake);
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The thread that decides: reads wakes, hands out turns, takes note of what became of them, and
+//! sleeps exactly until the next.
+
+mod audit;
+mod dispatch;
+mod events;
+mod reading;
+mod sleeping;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use crate::plan::{Book, Window, window_of};
+use crate::shared::{Settings, Shared};
+use crate::signal::{Signal, block_on};
+use crate::status::Status;
+use crate::wall::{Reading, WallClock};
+use crate::work::Stage;
+use audit::AuditWalk;
+use dispatch::Overruns;
+use reading::Reads;
+
+/// What the thread knows. Nothing of it needs to survive: it is all read from the store again.
+pub(crate) struct Scheduler {
+    shared: Arc<Shared>,
+    settings: Settings,
+    signal: Arc<Signal>,
+    wall: WallClock,
+    windows: Vec<Window>,
+    book: Book,
+    reads: Reads,
+    audit: AuditWalk,
+    overruns: Overruns,
+    drains: Vec<oneshot::Sender<usize>>,
+    status: Status,
+}
+
+impl Scheduler {
+    pub(crate) fn new(shared: Arc<Shared>, settings: Settings) -> Self {
+        let windows = window_of(shared.engine.registry(), settings.window_max);
+        shared
+            .looks
+            .watch(windows.iter().map(|window| window.kinds));
+        Self {
+            signal: Arc::clone(shared.looks.signal()),
+            wall: WallClock::default(),
+            book: Book::default(),
+            reads: Reads::new(shared.store.capabilities().shared),
+            audit: AuditWalk::new(settings.audit),
+            overruns: Overruns::new(shared.engine.registry(), settings.budget),
+            drains: Vec::new(),
+            status: Status::default(),
+            windows,
+            shared,
+            settings,
+        }
+    }
+
+    /// Runs until the driver has stopped.
+    pub(crate) fn run(mut self) {
+        while self.shared.pool.stage() < Stage::Stopped {
+            let reading = self.pass();
+            self.sleep(reading);
+        }
+        self.status.stopping = true;
+        self.publish(None);
+    }
+
+    /// Looks at everything once.
+    fn pass(&mut self) -> Reading {
+        self.shared.looks.wake_up();
+        let reading = self.read_clock();
+        self.take_messages(reading);
+        if self.starts_ticks() {
+            self.book.end_holds(reading.monotonic);
+            self.collect_due(reading.now_ms);
+            self.read_store(reading);
+            self.collect_due(reading.now_ms);
+            self.dispatch();
+            self.step_audit(reading.monotonic);
+            self.answer_drains(reading.now_ms);
+        }
+        self.report_overruns(reading.monotonic);
+        reading
+    }
+
+    fn starts_ticks(&self) -> bool {
+        self.shared.pool.stage() == Stage::Running && !self.shared.is_paused()
+    }
+
+    fn read_clock(&mut self) -> Reading {
+        let reading = self
+            .wall
+            .read(self.shared.engine.runtime().clock().as_ref());
+        if reading.jumped_ms != 0 {
+            self.status.clock_jumps += 1;
+            self.status.last_clock_jump_ms = reading.jumped_ms;
+            tracing::warn!(
+                jumped_ms = reading.jumped_ms,
+                now_ms = reading.now_ms,
+                "the wall clock has jumped: the machine was suspended or its clock was set; \
+                 timers go by the new time",
+            );
+        }
+        reading
+    }
+
+    /// Tells those who wait for it that nothing is left to run.
+    fn answer_drains(&mut self, now_ms: u64) {
+        let busy = self.book.queued() > 0
+            || self.book.running() > 0
+            || self.shared.calls.outstanding() > 0
+            || self.windows.iter().any(|window| window.overdue(now_ms) > 0)
+            || (0..self.windows.len()).any(|index| {
+                let (first_ms, horizon_ms) = self.shared.looks.next(index);
+                first_ms.is_some_and(|first_ms| first_ms <= now_ms) || horizon_ms <= now_ms
+            });
+        if !busy {
+            let held = self.book.held();
+            for waiting in self.drains.drain(..) {
+                // Who has given up waiting needs no answer.
+                let _ = waiting.send(held);
+            }
+        }
+    }
+
+    /// Shows the world what goes on.
+    fn publish(&mut self, next_wake_ms: Option<u64>) {
+        let status = &mut self.status;
+        status.paused = self.shared.is_paused();
+        status.stopping = self.shared.pool.stage() > Stage::Running;
+        status.ticks_running = self.book.running();
+        status.calls_running = self.shared.calls.running();
+        status.partitions_queued = self.book.queued();
+        status.partitions_held_back = self.book.held();
+        let in_windows: usize = self.windows.iter().map(Window::len).sum();
+        status.wakes_in_memory = in_windows + self.book.wakes();
+        status.wakes_overdue = self.book.waiting();
+        status.next_wake_ms = next_wake_ms;
+        *self.shared.status() = *status;
+    }
+
+    /// Runs a call of the store on this thread.
+    fn block_on<F: Future>(&self, future: F) -> F::Output {
+        block_on(future, &self.signal, || self.shared.store.before_park())
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.shared.engine.runtime().monotonic()
+    }
+}

@@ -1,0 +1,71 @@
+use std::sync::Arc;
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use super::Scheduler;
+use crate::status::NAP_MAX;
+use crate::wall::Reading;
+
+impl Scheduler {
+    /// Sleeps until the next thing to do, or until something happens; at most a second, so that a
+    /// clock that was set is noticed.
+    pub(super) fn sleep(&mut self, reading: Reading) {
+        let (wait, next_wake_ms) = self.time_until_next(reading);
+        self.publish(next_wake_ms);
+        if wait.is_zero() {
+            return;
+        }
+        let mut nap = self.shared.engine.runtime().sleep(wait);
+        let waker = Waker::from(Arc::clone(&self.signal));
+        if nap
+            .as_mut()
+            .poll(&mut Context::from_waker(&waker))
+            .is_ready()
+        {
+            return;
+        }
+        // The nap counts from its own start; time that passed since the reading must not add to it.
+        if self.monotonic() >= reading.monotonic.saturating_add(wait) {
+            return;
+        }
+        self.shared.store.before_park();
+        self.signal.wait();
+    }
+
+    fn time_until_next(&self, reading: Reading) -> (Duration, Option<u64>) {
+        let now = reading.monotonic;
+        if !self.starts_ticks() {
+            self.shared.looks.fall_asleep(0, std::iter::empty());
+            return (NAP_MAX, None);
+        }
+        let may_read = self.may_read(now);
+        let open: Vec<usize> = (0..self.windows.len())
+            .filter(|index| self.has_room_for_window(*index))
+            .collect();
+        let mut at_ms = u64::MAX;
+        for index in &open {
+            let first_ms = self
+                .windows
+                .get(*index)
+                .and_then(|window| window.first_ms());
+            at_ms = at_ms.min(first_ms.unwrap_or(u64::MAX));
+            if may_read {
+                at_ms = at_ms.min(self.shared.looks.next(*index).1);
+            }
+        }
+        let noted = open.iter().copied().filter(|_| may_read);
+        let at_ms = self.shared.looks.fall_asleep(at_ms, noted);
+        let others = [
+            self.book.first_hold_end(),
+            self.reads.next(now).filter(|_| self.has_few_queued()),
+            self.audit.next(),
+        ];
+        let wait = others
+            .into_iter()
+            .flatten()
+            .map(|until| until.saturating_sub(now))
+            .fold(self.wall.until(reading, at_ms), Duration::min)
+            .min(NAP_MAX);
+        (wait, (at_ms < u64::MAX).then_some(at_ms))
+    }
+}

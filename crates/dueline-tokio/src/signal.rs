@@ -1,0 +1,71 @@
+//! How a thread waits for anything to happen.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+
+/// A flag that a thread waits for. Raised before the wait it is not lost; raised twice it counts
+/// once.
+#[derive(Debug, Default)]
+pub(crate) struct Signal {
+    raised: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Signal {
+    pub(crate) fn raise(&self) {
+        let mut raised = self.lock();
+        if !*raised {
+            *raised = true;
+            drop(raised);
+            self.changed.notify_one();
+        }
+    }
+
+    /// Waits until the flag is raised, and lowers it.
+    pub(crate) fn wait(&self) {
+        let mut raised = self
+            .changed
+            .wait_while(self.lock(), |raised| !*raised)
+            .unwrap_or_else(PoisonError::into_inner);
+        *raised = false;
+    }
+
+    /// Lowers the flag; says whether it was raised.
+    pub(crate) fn take(&self) -> bool {
+        std::mem::take(&mut *self.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, bool> {
+        self.raised.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Wake for Signal {
+    fn wake(self: Arc<Self>) {
+        self.raise();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.raise();
+    }
+}
+
+/// Runs a future on this thread. `before_park` runs whenever it has to wait.
+pub(crate) fn block_on<F: Future>(
+    future: F,
+    signal: &Arc<Signal>,
+    before_park: impl Fn(),
+) -> F::Output {
+    let waker = Waker::from(Arc::clone(signal));
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return output;
+        }
+        before_park();
+        signal.wait();
+    }
+}

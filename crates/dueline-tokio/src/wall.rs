@@ -1,0 +1,148 @@
+//! The wall clock between its milliseconds, and its jumps.
+
+use std::time::Duration;
+
+use dueline::runtime::Clock;
+
+/// A step of the wall clock against the monotonic one that is worth a word, in milliseconds.
+/// Smaller ones are the corrections of a time server.
+pub(crate) const JUMP_MS: i64 = 100;
+
+const NANOS_PER_MS: i128 = 1_000_000;
+
+/// Learns where within its millisecond the wall clock stands.
+///
+/// The injected clock shows whole milliseconds; a wait counted from such a reading ends up to one
+/// too late. Each reading bounds the distance between the two clocks from both sides; what all
+/// readings agree on is far finer than one.
+#[derive(Debug, Default)]
+pub(crate) struct WallClock {
+    /// A lower bound of wall minus monotonic, in nanoseconds, that no reading has contradicted.
+    distance: Option<i128>,
+}
+
+/// One look at both clocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reading {
+    /// The wall clock in milliseconds since 1970, 0 before.
+    pub(crate) now_ms: u64,
+    pub(crate) monotonic: Duration,
+    /// How far the wall clock has jumped since the reading before, in milliseconds; 0 if it has not.
+    pub(crate) jumped_ms: i64,
+}
+
+impl WallClock {
+    pub(crate) fn read(&mut self, clock: &dyn Clock) -> Reading {
+        let before = clock.monotonic();
+        let wall_ms = clock.wall_ms();
+        let monotonic = clock.monotonic();
+        let wall = i128::from(wall_ms) * NANOS_PER_MS;
+        // The wall was read between the two; both bounds hold however long that took.
+        let low = wall - nanos(monotonic);
+        let high = wall + NANOS_PER_MS - nanos(before);
+        let jumped_ms = match self.distance {
+            Some(known) if known < low - i128::from(JUMP_MS) * NANOS_PER_MS => ms(low - known),
+            Some(known) if known > high + i128::from(JUMP_MS) * NANOS_PER_MS => ms(high - known),
+            _ => 0,
+        };
+        self.distance = Some(match self.distance {
+            Some(known) => known.max(low).min(high),
+            None => low,
+        });
+        Reading {
+            now_ms: u64::try_from(wall_ms).unwrap_or(0),
+            monotonic,
+            jumped_ms,
+        }
+    }
+
+    /// How long after this reading the wall clock will show `at_ms`.
+    pub(crate) fn until(&self, reading: Reading, at_ms: u64) -> Duration {
+        if at_ms <= reading.now_ms {
+            return Duration::ZERO;
+        }
+        let distance = self.distance.unwrap_or(0);
+        let left = i128::from(at_ms) * NANOS_PER_MS - distance - nanos(reading.monotonic);
+        // Where the estimate says "now" and the clock says "not yet", the clock is right.
+        Duration::from_nanos(u64::try_from(left.max(20_000)).unwrap_or(u64::MAX))
+    }
+}
+
+fn nanos(time: Duration) -> i128 {
+    i128::try_from(time.as_nanos()).unwrap_or(i128::MAX / 4)
+}
+
+fn ms(nanos: i128) -> i64 {
+    i64::try_from(nanos / NANOS_PER_MS).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    /// A clock whose true wall time is known to the nanosecond.
+    #[derive(Debug)]
+    struct TrueClock(Mutex<(i128, u64)>);
+
+    impl TrueClock {
+        fn pass(&self, nanos: u64) {
+            self.0.lock().expect("not poisoned").1 += nanos;
+        }
+
+        fn step(&self, nanos: i128) {
+            self.0.lock().expect("not poisoned").0 += nanos;
+        }
+
+        fn wall_nanos(&self) -> i128 {
+            let (offset, monotonic) = *self.0.lock().expect("not poisoned");
+            offset + i128::from(monotonic)
+        }
+    }
+
+    impl Clock for TrueClock {
+        fn wall_ms(&self) -> i64 {
+            i64::try_from(self.wall_nanos().div_euclid(NANOS_PER_MS)).expect("in range")
+        }
+
+        fn monotonic(&self) -> Duration {
+            Duration::from_nanos(self.0.lock().expect("not poisoned").1)
+        }
+    }
+
+    #[test]
+    fn readings_narrow_a_wait_to_microseconds_and_never_make_it_end_early() {
+        let clock = TrueClock(Mutex::new((5_000_400_000, 0)));
+        let mut wall = WallClock::default();
+        for _ in 0..200 {
+            let reading = wall.read(&clock);
+            let due_ms = reading.now_ms + 3;
+            let end = clock.wall_nanos() + nanos(wall.until(reading, due_ms));
+            assert!(end >= i128::from(due_ms) * NANOS_PER_MS, "ends early");
+            clock.pass(1_370_000);
+        }
+        let reading = wall.read(&clock);
+        let due_ms = reading.now_ms + 3;
+        let end = clock.wall_nanos() + nanos(wall.until(reading, due_ms));
+        assert!(
+            end - i128::from(due_ms) * NANOS_PER_MS < 30_000,
+            "ends late"
+        );
+    }
+
+    #[test]
+    fn steps_of_a_tenth_of_a_second_and_more_are_jumps_and_smaller_ones_are_not() {
+        let clock = TrueClock(Mutex::new((10_000_000_000, 0)));
+        let mut wall = WallClock::default();
+        assert_eq!(wall.read(&clock).jumped_ms, 0);
+        for (step_ms, jumped) in [(60, false), (-60, false), (3_000, true), (-3_000, true)] {
+            clock.step(step_ms * NANOS_PER_MS);
+            let reading = wall.read(&clock);
+            let jumped_ms = i128::from(reading.jumped_ms);
+            assert_eq!(jumped_ms != 0, jumped, "step of {step_ms} ms: {reading:?}");
+            assert!(!jumped || (jumped_ms - step_ms).abs() <= 1, "{reading:?}");
+            assert_eq!(wall.read(&clock).jumped_ms, 0, "one step is one jump");
+        }
+    }
+}
