@@ -9,3 +9,8 @@ mod webhook;
 
 pub use guard::{Lookup, SystemLookup};
 pub use webhook::{SecretError, SecretStore};
+
+/// Whether a server of this version fires timers of this kind.
+pub fn serves(kind: dueline::timers::TimerKind) -> bool {
+    kind == webhook::WEBHOOK
+}

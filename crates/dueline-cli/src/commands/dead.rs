@@ -7,18 +7,14 @@ use serde_json::json;
 use super::pages::{self, Walk};
 use crate::arguments::{Dead, DeadVerb, ListDead, PurgeDead, RequeueDead};
 use crate::client::{Client, Path, Request};
-use crate::document::Document;
+use crate::document::{Document, Fields};
 use crate::failure::Failure;
 use crate::output::{Column, Output};
 
 const COLUMNS: &[Column] = &[
     Column {
-        heading: "DEAD ID",
-        cell: |dead| dead.cell("dead_id"),
-    },
-    Column {
-        heading: "ID",
-        cell: |dead| dead.cell("id"),
+        heading: "TIMER",
+        cell: |dead| dead.cell("timer_id"),
     },
     Column {
         heading: "DIED",
@@ -34,20 +30,29 @@ const COLUMNS: &[Column] = &[
     },
     Column {
         heading: "LAST ERROR",
-        cell: |dead| dead.cell("last_error"),
+        cell: last_error,
+    },
+    Column {
+        heading: "DEAD ID",
+        cell: |dead| dead.cell("id"),
     },
 ];
+
+fn last_error(dead: &Fields) -> String {
+    dead.get("last_error")
+        .map(|error| error.fields().cell("detail"))
+        .unwrap_or_default()
+}
 
 pub(crate) fn run(dead: Dead, output: &Output) -> Result<ExitCode, Failure> {
     match dead.verb {
         DeadVerb::List(list) => self::list(list, output),
         DeadVerb::Requeue(requeue) => self::requeue(&requeue, output),
         DeadVerb::Purge(purge) => self::purge(&purge, output),
-    }?;
-    Ok(ExitCode::SUCCESS)
+    }
 }
 
-fn list(list: ListDead, output: &Output) -> Result<(), Failure> {
+fn list(list: ListDead, output: &Output) -> Result<ExitCode, Failure> {
     let client = Client::new(&list.server)?;
     let walk = Walk {
         path: Path::dead_letters(&list.partition),
@@ -56,43 +61,54 @@ fn list(list: ListDead, output: &Output) -> Result<(), Failure> {
         page_token: list.page_token,
         filter: Vec::new(),
     };
-    pages::show(&client, walk, COLUMNS, "no dead letters", output)
+    pages::show(&client, walk, COLUMNS, "no dead letters", output)?;
+    Ok(ExitCode::SUCCESS)
 }
 
-fn requeue(requeue: &RequeueDead, output: &Output) -> Result<(), Failure> {
+fn requeue(requeue: &RequeueDead, output: &Output) -> Result<ExitCode, Failure> {
     let client = Client::new(&requeue.server)?;
     let Some(dead_id) = &requeue.dead_id else {
         return requeue_all(&client, &requeue.partition, output);
     };
     let path = Path::dead_letter(&requeue.partition, dead_id).verb("requeue");
     let answer = client.send(&Request::post(path))?;
-    output.done(&format!("requeued {dead_id}"), &answer)
+    output.done(&format!("requeued {dead_id}"), &answer)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The server works in pages; each call does one and says where the next begins.
-fn requeue_all(client: &Client, partition: &str, output: &Output) -> Result<(), Failure> {
-    let mut done = 0;
+fn requeue_all(client: &Client, partition: &str, output: &Output) -> Result<ExitCode, Failure> {
+    let (mut done, mut left) = (0, 0);
     let mut token: Option<String> = None;
     loop {
         let request = Request::post(Path::dead_letters(partition).verb("requeue"))
             .query("page_token", token.take());
         let page = client.send(&request)?.fields();
-        done += page.get("done").and_then(Document::as_u64).unwrap_or(0);
+        let count = |name| page.get(name).and_then(Document::as_u64).unwrap_or(0);
+        done += count("done");
+        left += count("left");
         token = page.get("next_page_token").and_then(Document::as_text);
         if token.is_none() {
             break;
         }
     }
+    let document = json!({ "done": done, "left": left });
+    if left == 0 {
+        output.done(&format!("requeued {done} dead letters"), &document)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     output.done(
-        &format!("requeued {done} dead letters"),
-        &json!({ "done": done }),
-    )
+        &format!("requeued {done} dead letters; {left} could not be and stay"),
+        &document,
+    )?;
+    Ok(ExitCode::FAILURE)
 }
 
-fn purge(purge: &PurgeDead, output: &Output) -> Result<(), Failure> {
+fn purge(purge: &PurgeDead, output: &Output) -> Result<ExitCode, Failure> {
     let client = Client::new(&purge.server)?;
     let path = Path::dead_letter(&purge.partition, &purge.dead_id).verb("purge");
     client.send(&Request::post(path))?;
-    let document = json!({ "dead_id": purge.dead_id, "purged": true });
-    output.done(&format!("purged {}", purge.dead_id), &document)
+    let document = json!({ "id": purge.dead_id, "purged": true });
+    output.done(&format!("purged {}", purge.dead_id), &document)?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -8,9 +8,14 @@ pub(super) struct WallClock;
 
 impl WallClock {
     /// Milliseconds since 1970; 0 before.
-    #[allow(clippy::disallowed_methods, reason = "doctor judges the machine's own clock")]
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "doctor judges the machine's own clock"
+    )]
     pub(super) fn now_ms() -> u64 {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let since = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
     }
 }

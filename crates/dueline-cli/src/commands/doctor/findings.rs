@@ -32,7 +32,11 @@ pub(super) struct Finding {
 
 impl Finding {
     fn new(check: &'static str, level: Level, detail: impl Into<String>) -> Self {
-        Self { check, level, detail: detail.into() }
+        Self {
+            check,
+            level,
+            detail: detail.into(),
+        }
     }
 }
 
@@ -115,7 +119,10 @@ fn clock(inspection: &Inspection, now_ms: u64) -> Finding {
         let detail = format!("the machine says it is {now}: set its clock");
         return Finding::new("clock", Level::Problem, detail);
     }
-    let newest = inspection.contents.as_ref().and_then(|contents| contents.newest_scheduling_ms);
+    let newest = inspection
+        .contents
+        .as_ref()
+        .and_then(|contents| contents.newest_scheduling_ms);
     let newest = newest.max(inspection.written_at_ms);
     match newest.filter(|newest| *newest > now_ms.saturating_add(CLOCK_BEHIND_MS_MAX)) {
         Some(newest) => Finding::new(
@@ -142,8 +149,15 @@ fn wakes(contents: &Contents, repaired: Option<u64>) -> Finding {
         return Finding::new("wakes", Level::Ok, detail);
     }
     let places = listed(lanes, |lane| {
-        let wake = lane.wake_ms.map_or("no wake".to_owned(), |at_ms| format!("wake {}", time(at_ms)));
-        format!("{} kind {}: due {}, {wake}", lane.partition, lane.kind.0, time(lane.due_ms))
+        let wake = lane.wake_ms.map_or("no wake".to_owned(), |at_ms| {
+            format!("wake {}", time(at_ms))
+        });
+        format!(
+            "{} kind {}: due {}, {wake}",
+            lane.partition,
+            lane.kind.0,
+            time(lane.due_ms)
+        )
     });
     let detail = format!(
         "{} missing or late; a running server sets them, or `dueline doctor --repair`{done}{places}",
@@ -159,9 +173,15 @@ fn names(contents: &Contents) -> Finding {
     }
     let places = listed(adrift, |name| {
         let reference = String::from_utf8_lossy(&name.name.reference).into_owned();
-        format!("{} kind {}: {reference:?}", name.partition, name.name.kind.0)
+        format!(
+            "{} kind {}: {reference:?}",
+            name.partition, name.name.kind.0
+        )
     });
-    let detail = format!("{} point at nothing: please report this as a bug{places}", adrift.count);
+    let detail = format!(
+        "{} point at nothing: please report this as a bug{places}",
+        adrift.count
+    );
     Finding::new("names", Level::Problem, detail)
 }
 
@@ -169,7 +189,10 @@ fn timers(contents: &Contents) -> Finding {
     let total = total(contents, |kind| kind.timers);
     let overdue = total_text(contents, |kind| kind.overdue, "due by now");
     let paused = total_text(contents, |kind| kind.paused, "lanes paused");
-    let detail = format!("{total} in {} partitions{overdue}{paused}", contents.partitions);
+    let detail = format!(
+        "{total} in {} partitions{overdue}{paused}",
+        contents.partitions
+    );
     Finding::new("timers", Level::Ok, detail)
 }
 

@@ -21,7 +21,9 @@ const DATABASE: &str = "dueline.db";
 
 pub(crate) fn run(doctor: &Doctor, output: &Output) -> Result<ExitCode, Failure> {
     if !doctor.data.is_dir() {
-        return Err(Failure::NoDataDirectory { path: doctor.data.clone() });
+        return Err(Failure::NoDataDirectory {
+            path: doctor.data.clone(),
+        });
     }
     let database = doctor.data.join(DATABASE);
     if !database.exists() {
@@ -30,12 +32,22 @@ pub(crate) fn run(doctor: &Doctor, output: &Output) -> Result<ExitCode, Failure>
     let mut repaired = None;
     if doctor.repair {
         let options = Options::new(Arc::new(WallClock));
-        repaired = Some(repair_wakes(&database, &options).map_err(Failure::Database)?.count);
+        repaired = Some(
+            repair_wakes(&database, &options)
+                .map_err(Failure::Database)?
+                .count,
+        );
     }
     let now_ms = WallClock::now_ms();
     let inspection = inspect(&database, now_ms).map_err(Failure::Database)?;
     let findings = findings(&inspection, now_ms, repaired);
     report::show(&database, &inspection, &findings, output)?;
-    let worried = findings.iter().any(|finding| finding.level == Level::Problem);
-    Ok(if worried { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    let worried = findings
+        .iter()
+        .any(|finding| finding.level == Level::Problem);
+    Ok(if worried {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
 }

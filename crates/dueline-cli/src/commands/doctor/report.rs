@@ -9,9 +9,18 @@ use crate::failure::Failure;
 use crate::output::{Column, Output};
 
 const COLUMNS: &[Column] = &[
-    Column { heading: "CHECK", cell: |finding| finding.cell("check") },
-    Column { heading: "RESULT", cell: |finding| finding.cell("level") },
-    Column { heading: "DETAIL", cell: |finding| finding.cell("detail") },
+    Column {
+        heading: "CHECK",
+        cell: |finding| finding.cell("check"),
+    },
+    Column {
+        heading: "RESULT",
+        cell: |finding| finding.cell("level"),
+    },
+    Column {
+        heading: "DETAIL",
+        cell: |finding| finding.cell("detail"),
+    },
 ];
 
 /// Shows the report: a table of findings, or a document with the figures too.
@@ -21,7 +30,11 @@ pub(super) fn show(
     findings: &[Finding],
     output: &Output,
 ) -> Result<(), Failure> {
-    let kinds: Vec<_> = inspection.contents.iter().flat_map(|contents| &contents.kinds).collect();
+    let kinds: Vec<_> = inspection
+        .contents
+        .iter()
+        .flat_map(|contents| &contents.kinds)
+        .collect();
     let contents = inspection.contents.as_ref().map(|contents| {
         let kinds: Vec<_> = kinds
             .iter()
@@ -46,7 +59,11 @@ pub(super) fn show(
         "contents": contents,
     });
     let whole = document(&report)?;
-    let rows: Vec<Document> = whole.fields().get("findings").map(Document::items).unwrap_or_default();
+    let rows: Vec<Document> = whole
+        .fields()
+        .get("findings")
+        .map(Document::items)
+        .unwrap_or_default();
     output.list(&whole, &rows, COLUMNS, "nothing was checked")
 }
 
