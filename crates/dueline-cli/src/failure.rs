@@ -61,6 +61,9 @@ pub(crate) enum Failure {
     #[error("{}", chain(.0))]
     Database(dueline_sqlite::OpenError),
 
+    #[error("{}", chain(.0))]
+    Serve(dueline_server::StartError),
+
     #[error("a document could not be written as JSON: {0}")]
     Json(serde_json::Error),
 

@@ -23,7 +23,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let output = Output::new(arguments.output);
     let result = match arguments.command {
-        Command::Serve(serve) => commands::serve::run(serve),
+        Command::Serve(serve) => commands::serve::run(&serve),
         Command::Timer(timer) => commands::timer::run(*timer, &output),
         Command::Dead(dead) => commands::dead::run(dead, &output),
         Command::Partition(partition) => commands::partition::run(partition, &output),
