@@ -140,6 +140,7 @@ impl DriverBuilder {
         });
         let timers = Timers::new(self.store.to_store(), self.engine.runtime().clone());
         // Whatever fails from here on, dropping the handle stops the threads that have begun.
+        let read_store = Arc::clone(&self.store.inner);
         let handle = Handle::new(Arc::clone(&shared), self.store, timers, self.engine);
         let jobs_max = self.settings.ticks_max.div_ceil(self.settings.tick_threads);
         shared
@@ -147,7 +148,7 @@ impl DriverBuilder {
             .start(&shared.store, jobs_max)
             .map_err(StartError::NoThread)?;
         let alive = shared.pool.alive().begin();
-        let scheduler = Scheduler::new(shared, self.settings);
+        let scheduler = Scheduler::new(shared, read_store, self.settings);
         thread::Builder::new()
             .name("dueline-driver".to_owned())
             .spawn(move || {

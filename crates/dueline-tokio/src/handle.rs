@@ -90,7 +90,8 @@ impl Handle {
     }
 
     /// Pauses one kind of one partition, durably, and waits until no run of it that began before is
-    /// under way in this process. Ended by `Timers::resume`.
+    /// under way in this process. Returns whether it was not paused before. Ended by
+    /// [`Timers::resume`].
     ///
     /// # Errors
     /// What the store says.
@@ -98,7 +99,7 @@ impl Handle {
         &self,
         partition: &Partition,
         kind: TimerKind,
-    ) -> Result<(), TimerError> {
+    ) -> Result<bool, TimerError> {
         self.inner.engine.pause_and_drain(partition, kind).await
     }
 

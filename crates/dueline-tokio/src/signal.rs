@@ -32,11 +32,6 @@ impl Signal {
         *raised = false;
     }
 
-    /// Lowers the flag; says whether it was raised.
-    pub(crate) fn take(&self) -> bool {
-        std::mem::take(&mut *self.lock())
-    }
-
     fn lock(&self) -> MutexGuard<'_, bool> {
         self.raised.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -52,12 +47,8 @@ impl Wake for Signal {
     }
 }
 
-/// Runs a future on this thread. `before_park` runs whenever it has to wait.
-pub(crate) fn block_on<F: Future>(
-    future: F,
-    signal: &Arc<Signal>,
-    before_park: impl Fn(),
-) -> F::Output {
+/// Runs a future on this thread.
+pub(crate) fn block_on<F: Future>(future: F, signal: &Arc<Signal>) -> F::Output {
     let waker = Waker::from(Arc::clone(signal));
     let mut context = Context::from_waker(&waker);
     let mut future = pin!(future);
@@ -65,7 +56,6 @@ pub(crate) fn block_on<F: Future>(
         if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
             return output;
         }
-        before_park();
         signal.wait();
     }
 }

@@ -43,6 +43,8 @@ pub struct Status {
     pub wakes_repaired: u64,
     /// Complete walks of the audit, since the start.
     pub audits_completed: u64,
+    /// Dead timers brought back because their payload decodes now, since the start.
+    pub requeued: u64,
     /// Steps of the wall clock noticed, since the start: a suspended machine, or a clock that was set.
     pub clock_jumps: u64,
     /// The latest such step, in milliseconds; negative if the clock went back.

@@ -7,10 +7,13 @@ pub(crate) fn refused(times: u32) -> Duration {
 }
 
 /// How long a partition waits after the n-th turn in a row that found nothing to do and left a wake
-/// that is due: 10 ms, doubling to 1 s. The store's clock is then behind the driver's, and asking
-/// again at once would spin.
+/// that is due: not at all, then 10 ms, doubling to 1 s. Once may be a read that was a moment old;
+/// again and again means that the store's clock is behind, and asking at once would spin.
 pub(crate) fn fruitless(times: u32) -> Duration {
-    doubling(Duration::from_millis(10), Duration::from_secs(1), times)
+    match times.checked_sub(1) {
+        None | Some(0) => Duration::ZERO,
+        Some(times) => doubling(Duration::from_millis(10), Duration::from_secs(1), times),
+    }
 }
 
 fn doubling(first: Duration, most: Duration, times: u32) -> Duration {
@@ -29,7 +32,8 @@ mod tests {
         let seconds: Vec<u64> = (1..=8).map(|times| refused(times).as_secs()).collect();
         assert_eq!(seconds, [1, 2, 4, 8, 16, 32, 60, 60]);
         assert_eq!(refused(u32::MAX), Duration::from_secs(60));
-        assert_eq!(fruitless(3), Duration::from_millis(40));
+        let millis: Vec<u128> = (1..=4).map(|times| fruitless(times).as_millis()).collect();
+        assert_eq!(millis, [0, 10, 20, 40]);
         assert_eq!(fruitless(1_000), Duration::from_secs(1));
     }
 }

@@ -33,6 +33,7 @@ impl Scheduler {
                 Event::Released(false) => {
                     self.shared.unreleased.fetch_add(1, Ordering::Relaxed);
                 }
+                Event::Requeued(step) => self.requeued(step, reading.monotonic),
                 Event::Audited(page) => self.audited(page, reading.monotonic),
             }
         }

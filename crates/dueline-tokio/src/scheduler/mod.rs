@@ -5,11 +5,13 @@ mod audit;
 mod dispatch;
 mod events;
 mod reading;
+mod requeue;
 mod sleeping;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use dueline::store::WakeStore;
 use tokio::sync::oneshot;
 
 use crate::plan::{Book, Window, window_of};
@@ -21,38 +23,47 @@ use crate::work::Stage;
 use audit::AuditWalk;
 use dispatch::Overruns;
 use reading::Reads;
+use requeue::RequeueWalk;
 
 /// What the thread knows. Nothing of it needs to survive: it is all read from the store again.
 pub(crate) struct Scheduler {
     shared: Arc<Shared>,
     settings: Settings,
+    /// The store as everybody sees it: a read here must see every commit so far, and must not end
+    /// a group of commits that the threads are still filling.
+    store: Arc<dyn WakeStore>,
     signal: Arc<Signal>,
+    answered: Arc<Signal>,
     wall: WallClock,
     windows: Vec<Window>,
     book: Book,
     reads: Reads,
     audit: AuditWalk,
+    requeue: RequeueWalk,
     overruns: Overruns,
     drains: Vec<oneshot::Sender<usize>>,
     status: Status,
 }
 
 impl Scheduler {
-    pub(crate) fn new(shared: Arc<Shared>, settings: Settings) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, store: Arc<dyn WakeStore>, settings: Settings) -> Self {
         let windows = window_of(shared.engine.registry(), settings.window_max);
         shared
             .looks
             .watch(windows.iter().map(|window| window.kinds));
         Self {
             signal: Arc::clone(shared.looks.signal()),
+            answered: Arc::default(),
             wall: WallClock::default(),
             book: Book::default(),
-            reads: Reads::new(shared.store.capabilities().shared),
+            reads: Reads::new(store.capabilities().shared),
             audit: AuditWalk::new(settings.audit),
+            requeue: RequeueWalk::new(shared.engine.registry()),
             overruns: Overruns::new(shared.engine.registry(), settings.budget),
             drains: Vec::new(),
             status: Status::default(),
             windows,
+            store,
             shared,
             settings,
         }
@@ -80,6 +91,7 @@ impl Scheduler {
             self.collect_due(reading.now_ms);
             self.dispatch();
             self.step_audit(reading.monotonic);
+            self.step_requeue(reading.monotonic);
             self.answer_drains(reading.now_ms);
         }
         self.report_overruns(reading.monotonic);
@@ -142,9 +154,10 @@ impl Scheduler {
         *self.shared.status() = *status;
     }
 
-    /// Runs a call of the store on this thread.
+    /// Runs a call of the store on this thread. Waits by a signal of its own: what wakes the
+    /// scheduler meanwhile must not be taken for an answer, nor be lost.
     fn block_on<F: Future>(&self, future: F) -> F::Output {
-        block_on(future, &self.signal, || self.shared.store.before_park())
+        block_on(future, &self.answered)
     }
 
     fn monotonic(&self) -> Duration {

@@ -170,8 +170,8 @@ impl Scheduler {
         let mut stale_pages = 0;
         loop {
             let limit = wakes_max.clamp(PAGE_MIN, PAGE_MAX);
-            let store = &self.shared.store;
-            let page = self.block_on(store.due_wakes(kinds, until_ms, after.as_ref(), limit))?;
+            let page =
+                self.block_on(self.store.due_wakes(kinds, until_ms, after.as_ref(), limit))?;
             let before = wakes.len();
             let last_ms = page.wakes.last().map(|wake| wake.at_ms);
             wakes.extend(page.wakes.into_iter().filter(|wake| !self.book.knows(wake)));

@@ -28,7 +28,6 @@ impl Scheduler {
         if self.monotonic() >= reading.monotonic.saturating_add(wait) {
             return;
         }
-        self.shared.store.before_park();
         self.signal.wait();
     }
 
@@ -59,6 +58,7 @@ impl Scheduler {
             self.book.first_hold_end(),
             self.reads.next(now).filter(|_| self.has_few_queued()),
             self.audit.next(),
+            self.requeue.next(),
         ];
         let wait = others
             .into_iter()

@@ -3,8 +3,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dueline::store::{AuditPage, Partition, StoreError};
-use dueline::timers::{Claim, Counts, FinishedCall, RunReport, TickRequest, TimerKind};
+use dueline::store::{AuditPage, NamespaceStore, Partition, StoreError, WakeStore};
+use dueline::timers::{
+    Claim, Counts, FinishedCall, RunReport, TickRequest, TimerError, TimerKind, Timers,
+};
 
 use super::calls::CallEnd;
 use crate::plan::NextTurn;
@@ -21,6 +23,16 @@ pub(crate) enum Event {
     Released(bool),
     /// A step of the audit is over; `None` if it panicked or was dropped.
     Audited(Option<Result<AuditPage, StoreError>>),
+    /// A step of the walk that brings back undecodable timers is over.
+    Requeued(Option<Result<RequeueStep, TimerError>>),
+}
+
+/// What a step of that walk did.
+#[derive(Debug)]
+pub(crate) struct RequeueStep {
+    pub(crate) requeued: u64,
+    /// Where to go on; `None` at the end.
+    pub(crate) next: Option<Partition>,
 }
 
 /// What a tick did.
@@ -167,4 +179,52 @@ pub(crate) fn audit(
             .await;
         report.done(Event::Audited(Some(page)));
     }
+}
+
+/// Dead timers looked at together.
+const DEAD_PAGE: usize = 64;
+
+/// One step of the walk that brings back what earlier codecs could not decode.
+pub(crate) fn requeue(
+    shared: Arc<Shared>,
+    kinds: Vec<(TimerKind, u16)>,
+    after: Option<Partition>,
+    partitions_max: usize,
+) -> impl Future<Output = ()> + Send + 'static {
+    let report = Report::new(&shared, None, Event::Requeued(None));
+    async move {
+        let step = requeue_step(&shared, &kinds, after.as_ref(), partitions_max).await;
+        report.done(Event::Requeued(Some(step)));
+    }
+}
+
+async fn requeue_step(
+    shared: &Shared,
+    kinds: &[(TimerKind, u16)],
+    after: Option<&Partition>,
+    partitions_max: usize,
+) -> Result<RequeueStep, TimerError> {
+    let store: Arc<dyn NamespaceStore> = Arc::<dyn WakeStore>::clone(&shared.store);
+    let timers = Timers::new(store, shared.engine.runtime().clone());
+    let page = shared.store.partitions(after, partitions_max).await?;
+    let mut requeued = 0;
+    for partition in &page.partitions {
+        for (kind, version) in kinds {
+            let mut behind = None;
+            loop {
+                let done = timers
+                    .requeue_undecodable(partition, *kind, *version, behind.as_ref(), DEAD_PAGE)
+                    .await?;
+                requeued += done.requeued.len() as u64;
+                behind = done.next;
+                if behind.is_none() {
+                    break;
+                }
+            }
+        }
+    }
+    Ok(RequeueStep {
+        requeued,
+        next: page.next,
+    })
 }

@@ -6,5 +6,5 @@ mod jobs;
 mod pool;
 
 pub(crate) use calls::Calls;
-pub(crate) use jobs::{Began, Event, TickDone, audit, release, tick};
+pub(crate) use jobs::{Began, Event, RequeueStep, TickDone, audit, release, requeue, tick};
 pub(crate) use pool::{Pool, Stage};

@@ -141,6 +141,12 @@ impl Registration {
         Duration::from_millis(self.deadline_ms)
     }
 
+    /// The version of the payload's codec, for a driver that brings back what an earlier one could
+    /// not decode.
+    pub fn codec(&self) -> u16 {
+        self.codec_version
+    }
+
     /// How the handler runs.
     pub fn execution(&self) -> Execution {
         self.execution
