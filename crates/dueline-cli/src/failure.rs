@@ -121,16 +121,19 @@ impl fmt::Display for Problem {
             Some(code) => write!(f, " ({} {code})", self.status)?,
             None => write!(f, " ({})", self.status)?,
         }
-        if let Some(detail) = text("detail") {
-            write!(f, "\n  {detail}")?;
-        }
-        for error in fields
+        let errors = fields
             .get("errors")
             .map(Document::items)
-            .unwrap_or_default()
-        {
-            let error = error.fields();
-            write!(f, "\n  {}: {}", error.cell("pointer"), error.cell("detail"))?;
+            .unwrap_or_default();
+        let lines: Vec<String> = errors
+            .iter()
+            .map(Document::fields)
+            .map(|error| format!("{}: {}", error.cell("pointer"), error.cell("detail")))
+            .collect();
+        // A single error is often all that the detail says.
+        let detail = text("detail").filter(|detail| !lines.contains(detail));
+        for line in detail.iter().chain(&lines) {
+            write!(f, "\n  {line}")?;
         }
         Ok(())
     }

@@ -63,7 +63,7 @@ impl Output {
         for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
             table.add_row([name.to_owned(), value.cell()]);
         }
-        write_line(&table.trim_fmt())
+        write_table_text(table)
     }
 
     /// Says that it is done: as JSON `document`, else `sentence`.
@@ -100,7 +100,7 @@ fn write_table(rows: &[Document], columns: &[Column]) -> Result<(), Failure> {
         let fields = row.fields();
         table.add_row(columns.iter().map(|column| (column.cell)(&fields)));
     }
-    write_line(&table.trim_fmt())
+    write_table_text(table)
 }
 
 /// No lines and no colours; cells are folded to the width of a terminal, and left whole in a pipe.
@@ -114,6 +114,14 @@ fn plain_table() -> Table {
     };
     table.set_content_arrangement(arrangement);
     table
+}
+
+/// Columns begin at the left edge, two spaces apart.
+fn write_table_text(mut table: Table) -> Result<(), Failure> {
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    write_line(&table.trim_fmt())
 }
 
 /// Writes a line to the standard output.

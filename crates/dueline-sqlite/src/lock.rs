@@ -45,7 +45,7 @@ impl FileLock {
         let lock = lock_path(database);
         let file = match File::open(&lock) {
             Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(OpenError::cannot_open(&lock, error)),
         };
         match file.try_lock_shared() {

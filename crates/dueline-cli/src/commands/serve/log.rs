@@ -10,7 +10,8 @@ const FILTER_VARIABLE: &str = "DUELINE_LOG";
 
 /// Sends log lines to the standard error, in colours only if a person watches.
 pub(super) fn set_up(format: LogFormat) {
-    let filter = EnvFilter::try_from_env(FILTER_VARIABLE).unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter =
+        EnvFilter::try_from_env(FILTER_VARIABLE).unwrap_or_else(|_| EnvFilter::new("info"));
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)
