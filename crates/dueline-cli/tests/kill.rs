@@ -116,7 +116,10 @@ fn five_kills_among_500_timers_lose_none_fire_none_early_and_keep_every_webhook_
     };
     let restart = |server: Server| {
         let server = server.kill_and_restart();
-        address.write().expect("nobody panicked").clone_from(&server.address);
+        address
+            .write()
+            .expect("nobody panicked")
+            .clone_from(&server.address);
         server
     };
     wait_for("the first timers", || {

@@ -12,7 +12,16 @@ use support::server::Server;
 use support::{now_ms, run};
 
 fn schedule(server: &Server, receiver: &Receiver) {
-    let due = ["timer", "create", "orders", "slow", "--in", "0s", "--url", &receiver.url];
+    let due = [
+        "timer",
+        "create",
+        "orders",
+        "slow",
+        "--in",
+        "0s",
+        "--url",
+        &receiver.url,
+    ];
     server.run(&due).ok();
 }
 
@@ -45,9 +54,15 @@ fn a_delivery_that_outlasts_the_grace_period_is_given_back_and_sent_again_at_the
     let server = Server::start(folder.path());
     let started_ms = now_ms();
     let deliveries = receiver.wait_for_deliveries(2);
-    assert!(deliveries[1].arrived_ms < started_ms + 5_000, "it waited for the claim to end");
+    assert!(
+        deliveries[1].arrived_ms < started_ms + 5_000,
+        "it waited for the claim to end"
+    );
     assert_eq!(deliveries[0].webhook_id(), deliveries[1].webhook_id());
-    let attempts: Vec<_> = deliveries.iter().map(|d| d.body()["data"]["attempt"].clone()).collect();
+    let attempts: Vec<_> = deliveries
+        .iter()
+        .map(|d| d.body()["data"]["attempt"].clone())
+        .collect();
     assert_eq!(attempts, [1, 1], "the attempt that was cut is not charged");
     drop(server);
 }
@@ -62,15 +77,24 @@ fn a_second_signal_stops_at_once_and_the_timer_is_still_there() {
     receiver.wait_for_deliveries(1);
     server.signal("TERM");
     support::wait_for("the first signal", || {
-        server.log().iter().any(|line| line.contains("stopping")).then_some(())
+        server
+            .log()
+            .iter()
+            .any(|line| line.contains("stopping"))
+            .then_some(())
     });
     assert!(server.is_running());
     let told_ms = now_ms();
     server.signal("TERM");
     assert_eq!(server.wait().code(), Some(0));
-    assert!(now_ms() - told_ms < 20_000, "it waited for the grace period");
+    assert!(
+        now_ms() - told_ms < 20_000,
+        "it waited for the grace period"
+    );
     let server = Server::start(folder.path());
-    let timer = server.run(&["timer", "get", "orders", "slow", "--output", "json"]).json();
+    let timer = server
+        .run(&["timer", "get", "orders", "slow", "--output", "json"])
+        .json();
     assert_eq!(timer["state"], "claimed", "{timer}");
 }
 
@@ -80,7 +104,11 @@ fn a_start_that_cannot_succeed_says_why_and_exits_with_1() {
     let path = folder.path().to_str().expect("a path of text");
     let open = run(&["serve", "--data", path, "--listen", "0.0.0.0:0"]);
     assert_eq!(open.code, Some(1));
-    assert!(open.stderr.contains("refusing to listen on 0.0.0.0:0"), "{}", open.stderr);
+    assert!(
+        open.stderr.contains("refusing to listen on 0.0.0.0:0"),
+        "{}",
+        open.stderr
+    );
 
     let server = Server::start(folder.path());
     let locked = run(&["serve", "--data", path, "--listen", "127.0.0.1:0"]);
@@ -91,7 +119,11 @@ fn a_start_that_cannot_succeed_says_why_and_exits_with_1() {
     let other = other.path().to_str().expect("a path of text");
     let taken = run(&["serve", "--data", other, "--listen", &server.address]);
     assert_eq!(taken.code, Some(1));
-    assert!(taken.stderr.contains("cannot listen on"), "{}", taken.stderr);
+    assert!(
+        taken.stderr.contains("cannot listen on"),
+        "{}",
+        taken.stderr
+    );
 }
 
 #[test]
@@ -99,16 +131,30 @@ fn the_log_can_be_json_for_programs() {
     let folder = tempfile::tempdir().expect("a folder");
     let log = start_with_json_log(folder.path());
     let line: serde_json::Value = serde_json::from_str(&log).expect("a line of JSON");
-    assert_eq!((&line["level"], &line["message"]), (&"INFO".into(), &"listening".into()));
+    assert_eq!(
+        (&line["level"], &line["message"]),
+        (&"INFO".into(), &"listening".into())
+    );
     assert_eq!(line["durability"], "process-crash");
-    assert!(line["address"].as_str().is_some_and(|text| text.starts_with("127.0.0.1:")));
+    assert!(
+        line["address"]
+            .as_str()
+            .is_some_and(|text| text.starts_with("127.0.0.1:"))
+    );
 }
 
 /// The first line that a server says in JSON.
 fn start_with_json_log(data: &Path) -> String {
     use std::io::{BufRead, BufReader};
     let data = data.to_str().expect("a path of text");
-    let flags = ["--listen", "127.0.0.1:0", "--log-format", "json", "--durability", "process-crash"];
+    let flags = [
+        "--listen",
+        "127.0.0.1:0",
+        "--log-format",
+        "json",
+        "--durability",
+        "process-crash",
+    ];
     let mut arguments = vec!["serve", "--data", data];
     arguments.extend(flags);
     let mut child = support::dueline(&arguments)

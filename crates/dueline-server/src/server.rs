@@ -10,7 +10,7 @@ use dueline_sqlite::{Durability, Options, SqliteStore};
 use dueline_tokio::{Driver, DriverStore, Handle, system_runtime};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
 use crate::config::Config;
 use crate::driver_health::HandleHealth;
@@ -39,7 +39,7 @@ pub struct RunningServer {
     store: SqliteStore,
     driver: Handle,
     stop: watch::Sender<bool>,
-    http: JoinHandle<()>,
+    http: JoinSet<()>,
 }
 
 /// How a shutdown ended. Nothing is lost in any case.
@@ -99,8 +99,9 @@ impl Server {
             config.allow_private_targets,
         );
         let (stop, stopped) = watch::channel(false);
-        let http = tokio::task::spawn(serve(listener, service, stopped));
-        tracing::info!(
+        let mut http = JoinSet::new();
+        http.spawn(serve(listener, service, stopped));
+        tracing::debug!(
             %address,
             data_dir = %config.data_dir.display(),
             durability = %config.durability,
@@ -206,9 +207,9 @@ impl RunningServer {
         let _ = self.stop.send(true);
         let drain = async {
             tokio::select! {
-                _ = &mut self.http => true,
+                _ = self.http.join_next() => true,
                 () = self.runtime.sleep(self.grace) => {
-                    self.http.abort();
+                    self.http.abort_all();
                     false
                 }
             }
@@ -230,11 +231,5 @@ impl RunningServer {
             deliveries_finished: driver.finished,
             deliveries_released: driver.released,
         }
-    }
-}
-
-impl Drop for RunningServer {
-    fn drop(&mut self) {
-        self.http.abort();
     }
 }

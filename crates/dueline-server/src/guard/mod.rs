@@ -10,4 +10,4 @@ mod target_url;
 
 pub(crate) use resolver::GuardedResolver;
 pub use resolver::{Lookup, SystemLookup};
-pub(crate) use target_url::{TargetUrlError, check_target_url};
+pub(crate) use target_url::check_target_url;

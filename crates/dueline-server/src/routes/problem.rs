@@ -9,7 +9,11 @@ use crate::service::FieldError;
 /// An error as RFC 9457 has it. `code` is for programs and never changes its meaning; `title` goes
 /// with the code; `detail` is about this request.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Problem {
+#[serde(transparent)]
+pub(super) struct Problem(Box<ProblemJson>);
+
+#[derive(Clone, Debug, Serialize)]
+struct ProblemJson {
     r#type: String,
     title: &'static str,
     #[serde(serialize_with = "status_number")]
@@ -40,7 +44,7 @@ impl Problem {
         title: &'static str,
         detail: impl Into<String>,
     ) -> Self {
-        Self {
+        Self(Box::new(ProblemJson {
             r#type: format!("urn:dueline:problem:{code}"),
             title,
             status,
@@ -48,7 +52,7 @@ impl Problem {
             code,
             errors: Vec::new(),
             header: None,
-        }
+        }))
     }
 
     /// A header, path or query that does not parse.
@@ -71,7 +75,7 @@ impl Problem {
             title,
             detail,
         );
-        problem.errors = errors;
+        problem.0.errors = errors;
         problem
     }
 
@@ -113,19 +117,19 @@ impl Problem {
     }
 
     fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
-        self.header = Some((name, value));
+        self.0.header = Some((name, value));
         self
     }
 
     pub(super) fn status(&self) -> StatusCode {
-        self.status
+        self.0.status
     }
 }
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let header = self.header.clone();
-        let mut response = (self.status, Json(self)).into_response();
+        let header = self.0.header.clone();
+        let mut response = (self.0.status, Json(self)).into_response();
         let headers = response.headers_mut();
         let content_type = HeaderValue::from_static("application/problem+json");
         headers.insert(CONTENT_TYPE, content_type);

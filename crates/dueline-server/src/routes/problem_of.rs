@@ -33,15 +33,13 @@ impl From<ServiceError> for Problem {
                 "If-None-Match: * asks for a new timer, and there is one of generation \
                  \"{generation}\""
             )),
-            ServiceError::Changed {
-                current: Some(generation),
-            } => precondition(format!(
-                "If-Match asks for another generation than the current one, \"{generation}\"; \
-                 read the timer again"
-            )),
-            ServiceError::Changed { current: None } => {
-                precondition("If-Match asks for a timer, and there is none by this id".to_owned())
-            }
+            ServiceError::Changed { current } => precondition(match current {
+                Some(generation) => format!(
+                    "If-Match asks for another generation than the current one, \
+                     \"{generation}\"; read the timer again"
+                ),
+                None => "If-Match asks for a timer, and there is none by this id".to_owned(),
+            }),
             ServiceError::InDelivery { ends_at_ms } => Self::new(
                 StatusCode::CONFLICT,
                 "timer_in_delivery",
@@ -67,19 +65,8 @@ impl From<ServiceError> for Problem {
                 "a page_token is good for the list and the filter that it came with; begin again \
                  without one",
             ),
-            ServiceError::KeyReused => Self::new(
-                StatusCode::UNPROCESSABLE_ENTITY,
-                "idempotency_key_reused",
-                "The idempotency key was used for another request",
-                "this Idempotency-Key came with another request in the last 24 h; use a new one",
-            ),
-            ServiceError::KeyInFlight => Self::new(
-                StatusCode::CONFLICT,
-                "idempotency_key_in_flight",
-                "The request is being carried out",
-                "a request with this Idempotency-Key is under way; repeat it for its answer",
-            )
-            .retry_after_s(1),
+            ServiceError::KeyReused => key_reused(),
+            ServiceError::KeyInFlight => key_in_flight(),
             ServiceError::Store(error) => store(&error),
             ServiceError::Internal(detail) => {
                 tracing::error!(detail, "a request failed by a fault of the server");
@@ -113,6 +100,25 @@ pub(super) fn internal() -> Problem {
         "The server failed",
         "this is a fault of the server; its log says more",
     )
+}
+
+fn key_reused() -> Problem {
+    Problem::new(
+        StatusCode::UNPROCESSABLE_ENTITY,
+        "idempotency_key_reused",
+        "The idempotency key was used for another request",
+        "this Idempotency-Key came with another request in the last 24 h; use a new one",
+    )
+}
+
+fn key_in_flight() -> Problem {
+    Problem::new(
+        StatusCode::CONFLICT,
+        "idempotency_key_in_flight",
+        "The request is being carried out",
+        "a request with this Idempotency-Key is under way; repeat it for its answer",
+    )
+    .retry_after_s(1)
 }
 
 fn precondition(detail: String) -> Problem {

@@ -20,8 +20,10 @@ pub(crate) struct DeadListJson {
 /// A timer that will not be delivered unless it is requeued.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct DeadLetterJson {
+    /// Names the dead letter; opaque.
+    dead_id: String,
+    /// The timer's id.
     id: String,
-    timer_id: String,
     partition: String,
     /// `exhausted`, `handler` (the receiver answered 410) or `undecodable`.
     reason: &'static str,
@@ -171,8 +173,8 @@ fn dead_id(text: &str) -> Result<DeadId, ServiceError> {
 
 fn shown(partition: &PartitionName, dead: &DeadView) -> DeadLetterJson {
     DeadLetterJson {
-        id: dead.id.to_string(),
-        timer_id: String::from_utf8_lossy(&dead.reference).into_owned(),
+        dead_id: dead.id.to_string(),
+        id: String::from_utf8_lossy(&dead.reference).into_owned(),
         partition: partition.as_str().to_owned(),
         reason: dead.reason.as_str(),
         dead_at: rfc3339_ms(dead.dead_at_ms),

@@ -40,11 +40,6 @@ pub(crate) fn compact(raw: &RawValue) -> Result<Box<RawValue>, String> {
     RawValue::from_string(text).map_err(|error| format!("not JSON: {error}"))
 }
 
-/// A value that always has a JSON text, as one.
-pub(crate) fn raw_string(text: &str) -> Result<Box<RawValue>, serde_json::Error> {
-    serde_json::value::to_raw_value(text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -21,11 +21,6 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// How much of an answer's text is kept with a failed timer, in characters.
 const EXCERPT_CHARS_MAX: usize = 160;
 
-/// Why the HTTP client could not be built.
-#[derive(Debug, thiserror::Error)]
-#[error("the HTTP client for webhooks could not be built: are root certificates installed?")]
-pub(crate) struct ClientError(#[source] reqwest::Error);
-
 /// One signed request to a target.
 pub(super) struct Outgoing<'a> {
     pub(super) target: &'a Target,
@@ -59,7 +54,7 @@ impl WebhookClient {
         secrets: Arc<SecretStore>,
         runtime: Runtime,
         allow_private: bool,
-    ) -> Result<Self, ClientError> {
+    ) -> Result<Self, reqwest::Error> {
         // Fails only if the process has chosen a provider already, and then that one is used.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder()
@@ -70,8 +65,7 @@ impl WebhookClient {
             .retry(reqwest::retry::never())
             .connect_timeout(CONNECT_TIMEOUT)
             .dns_resolver(Arc::new(GuardedResolver::new(lookup, allow_private)))
-            .build()
-            .map_err(ClientError)?;
+            .build()?;
         Ok(Self {
             client,
             secrets,

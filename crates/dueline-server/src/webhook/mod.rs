@@ -10,7 +10,7 @@ mod retry_after;
 mod secrets;
 mod signature;
 
-pub(crate) use client::{ClientError, WebhookClient};
+pub(crate) use client::WebhookClient;
 pub(crate) use handler::WebhookHandler;
 pub(crate) use record::{
     DEADLINE_MS_DEFAULT, Envelope, Payload, RETRY_DEFAULT, Retry, Target, WebhookRecord,

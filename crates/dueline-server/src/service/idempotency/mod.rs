@@ -15,7 +15,7 @@ mod stamping_store;
 pub(crate) use expiry::{EXPIRY_GROUP_MAX, IDEMPOTENCY_EXPIRY, IdempotencyExpiry};
 pub(crate) use in_flight::InFlight;
 pub(crate) use record::Recorded;
-pub(crate) use session::{BatchSession, Begun, BegunBatch, Session};
+pub(crate) use session::{BatchSession, Begun, Session};
 
 /// How long a key is remembered, in milliseconds (24 h).
 pub(crate) const REMEMBERED_MS: u64 = 24 * 3_600_000;

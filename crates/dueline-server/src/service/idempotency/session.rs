@@ -26,7 +26,7 @@ pub(crate) enum Begun {
 #[derive(Debug)]
 pub(crate) struct Session {
     timers: Timers,
-    keyed: Option<Stamped>,
+    keyed: Option<Box<Stamped>>,
 }
 
 #[derive(Debug)]
@@ -127,11 +127,11 @@ impl Session {
         ));
         Ok(Begun::Now(Self {
             timers: Timers::new(Arc::clone(&store) as _, timers.runtime().clone()),
-            keyed: Some(Stamped {
+            keyed: Some(Box::new(Stamped {
                 store,
                 record,
                 _holding: holding,
-            }),
+            })),
         }))
     }
 
