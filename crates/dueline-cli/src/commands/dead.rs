@@ -14,7 +14,7 @@ use crate::output::{Column, Output};
 const COLUMNS: &[Column] = &[
     Column {
         heading: "TIMER",
-        cell: |dead| dead.cell("timer_id"),
+        cell: |dead| dead.cell("id"),
     },
     Column {
         heading: "DIED",
@@ -34,7 +34,7 @@ const COLUMNS: &[Column] = &[
     },
     Column {
         heading: "DEAD ID",
-        cell: |dead| dead.cell("id"),
+        cell: |dead| dead.cell("dead_id"),
     },
 ];
 
@@ -108,7 +108,7 @@ fn purge(purge: &PurgeDead, output: &Output) -> Result<ExitCode, Failure> {
     let client = Client::new(&purge.server)?;
     let path = Path::dead_letter(&purge.partition, &purge.dead_id).verb("purge");
     client.send(&Request::post(path))?;
-    let document = json!({ "id": purge.dead_id, "purged": true });
+    let document = json!({ "dead_id": purge.dead_id, "purged": true });
     output.done(&format!("purged {}", purge.dead_id), &document)?;
     Ok(ExitCode::SUCCESS)
 }
