@@ -7,7 +7,7 @@
 //! # async fn run() -> Result<(), dueline_server::StartError> {
 //! let server = Server::start(Config::new("./dueline-data")).await?;
 //! println!("listening on http://{}", server.address());
-//! // … until it is time to stop:
+//! // ... until it is time to stop:
 //! let report = server.shutdown().await;
 //! assert!(report.requests_finished);
 //! # Ok(())
