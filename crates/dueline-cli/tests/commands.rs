@@ -55,7 +55,7 @@ impl World {
 }
 
 #[test]
-fn a_timer_is_created_with_every_field_shown_changed_and_cancelled() {
+fn a_timer_is_created_with_every_field_and_shown() {
     let world = world();
     let created = world.create(
         "a",
@@ -92,7 +92,12 @@ fn a_timer_is_created_with_every_field_shown_changed_and_cancelled() {
         shown.contains("payload") && shown.contains("12345678901234567890123"),
         "{shown}"
     );
+}
 
+#[test]
+fn a_timer_is_changed_by_its_generation_and_cancelled_once() {
+    let world = world();
+    let created = world.create("a", &["--in", "2h", "--payload", "[1]"]);
     let generation = created["generation"].as_str().expect("a generation");
     let update = [
         "timer",
