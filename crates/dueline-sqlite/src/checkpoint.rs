@@ -25,7 +25,7 @@ impl Shared {
     /// Checkpoints if the log is long enough and nobody is committing; who is sees to it. The
     /// caller looks at the queue afterwards, as after a commit.
     pub(crate) fn checkpoint_if_due(&self) {
-        let Ok(mut side) = self.write_side.try_lock() else {
+        let Some(mut side) = self.try_write_side() else {
             return;
         };
         let Some(side) = side.as_mut() else { return };

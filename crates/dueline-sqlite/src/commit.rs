@@ -4,8 +4,6 @@
 //! because the holder looks at the queue again *after* letting go: either the holder sees the new
 //! work, or the thread that queued it finds the connection free. So nothing is stranded.
 
-use std::sync::TryLockError;
-
 use dueline::sql::{Transaction, purge_orphans, schema};
 use dueline::store::{Batch, GroupOutcome, StoreError, StoreErrorKind};
 use rusqlite::ErrorCode;
@@ -39,11 +37,11 @@ impl Shared {
         if self.writes.is_empty() {
             return;
         }
-        let replies = match self.write_side.try_lock() {
-            Ok(mut side) => self.run_some(&mut side),
-            Err(TryLockError::Poisoned(poisoned)) => self.run_some(&mut poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => return,
+        let Some(mut side) = self.try_write_side() else {
+            return;
         };
+        let replies = self.run_some(&mut side);
+        drop(side);
         replies.into_iter().for_each(|reply| reply());
         self.checkpoint_if_due();
         if !self.writes.is_empty() {

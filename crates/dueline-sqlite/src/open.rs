@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use dueline::sql::{Writer, schema};
 use dueline::store::StoreError;
-use rusqlite::{Connection, FileControl, OpenFlags, hooks::Wal};
+use rusqlite::{Connection, OpenFlags, hooks::Wal};
 
 use crate::backend::Backend;
 use crate::error::OpenError;
@@ -127,10 +127,9 @@ fn set_up(connection: &Connection, options: &Options) -> rusqlite::Result<()> {
         );
     }
     set_synchronous(connection, options.durability)?;
-    // The log keeps its file and its size, so that it is overwritten in place: a sync of blocks
-    // that exist costs half of one that makes the file grow.
-    let mut persist = 1;
-    connection.file_control(Some("main"), FileControl::PersistWal(&mut persist))?;
+    // The log goes with a clean close, as is SQLite's habit. Keeping its file would save the next
+    // start the price of growing it again, but its frames would stay valid: a database restored
+    // over the old one would have them replayed on top.
     Ok(())
 }
 
@@ -185,8 +184,6 @@ pub(crate) fn open_reader(path: &Path, options: &Options) -> rusqlite::Result<Ba
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(options.busy_timeout)?;
     connection.pragma_update(None, "query_only", true)?;
-    let mut persist = 1;
-    connection.file_control(Some("main"), FileControl::PersistWal(&mut persist))?;
     Backend::new(connection, Arc::clone(&options.clock))
 }
 

@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 
 use dueline::sql::{OrphanWake, Reads};
 use dueline::store::{AuditPage, Group, GroupOutcome, Partition, StoreError};
@@ -59,7 +59,7 @@ pub(crate) struct Shared {
     pub(crate) writes: Inbox<Work>,
     pub(crate) reads: Inbox<ReadJob>,
     /// `None` while the store is failed or closed. Whoever holds it commits.
-    pub(crate) write_side: Mutex<Option<WriteSide>>,
+    write_side: Mutex<Option<WriteSide>>,
     sessions: Mutex<Vec<Weak<Mutex<ReadSession>>>>,
     orphans: Mutex<Vec<OrphanWake>>,
     lock: Mutex<Option<FileLock>>,
@@ -106,6 +106,16 @@ impl Shared {
         self.write_side
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The write connection, if nobody holds it.
+    pub(crate) fn try_write_side(&self) -> Option<MutexGuard<'_, Option<WriteSide>>> {
+        match self.write_side.try_lock() {
+            Ok(side) => Some(side),
+            // A panic under the lock left nothing half done: the next transaction rolls back.
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// A session for the calling thread, known to the store so that it can be closed.
