@@ -125,7 +125,7 @@ async fn calls_that_outlast_the_grace_are_given_back_uncharged_and_fire_at_the_n
         schedule(&world.timers(), &format!("p{number}"), timer).await;
     }
     for number in 0..5 {
-        let timer = Timer::new(CALLING, "").due_at(START_MS + 1);
+        let timer = Timer::new(CALLING, "").due_at(START_MS + 1).payload(".");
         schedule(&world.timers(), &format!("waits{number}"), timer).await;
     }
     let registry = registry_of(CALLING, calling(&world, &log, 10));

@@ -2,6 +2,10 @@
 //!
 //! Method: timers due within a moment, and waiting until each has run; the store then says that
 //! nothing is left.
+#![allow(
+    clippy::expect_used,
+    reason = "a test that cannot begin fails by panicking"
+)]
 
 mod rig;
 
@@ -101,4 +105,34 @@ async fn requests_that_are_cancelled_half_way_wake_the_driver_if_they_commit() {
         drop(request);
         log.reached(number + 1).await;
     }
+}
+
+#[tokio::test]
+async fn the_commits_of_many_partitions_that_are_due_together_share_transactions() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (runtime, log) = (system_runtime().expect("a host"), Arc::new(Log::default()));
+    let (sqlite, handle) = start(&folder.path().join("timers.db"), &runtime, logging(&log));
+    handle.pause();
+    for number in 0..256 {
+        schedule(
+            handle.timers(),
+            &format!("p{number}"),
+            Timer::new(LOGGED, ""),
+        )
+        .await;
+    }
+    let before = sqlite.counters();
+    handle.resume();
+    log.reached(256).await;
+    run_all(&handle).await;
+    let after = sqlite.counters();
+    let (applies, commits) = (
+        after.applies - before.applies,
+        after.commits - before.commits,
+    );
+    assert!(applies >= 256, "{applies}");
+    assert!(
+        commits <= 64,
+        "{commits} transactions for {applies} commits asked for"
+    );
 }

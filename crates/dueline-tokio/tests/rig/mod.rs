@@ -3,6 +3,7 @@
     dead_code,
     unreachable_pub,
     unused_imports,
+    clippy::expect_used,
     reason = "a module of every test file, each of which uses a part of it"
 )]
 
