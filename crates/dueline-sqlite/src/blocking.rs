@@ -12,8 +12,9 @@ use dueline::timers::KindSet;
 
 use crate::inbox::Push;
 use crate::read_session::{SharedSession, locked};
+use crate::send::{send_audit, send_batch, send_group};
 use crate::shared::Shared;
-use crate::store::{Owner, send_audit, send_batch, send_group};
+use crate::store::Owner;
 
 /// The handle for threads that may block.
 ///

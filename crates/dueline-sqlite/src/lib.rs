@@ -54,6 +54,7 @@ mod counters;
 mod error;
 #[cfg(test)]
 mod faults;
+mod foreign;
 mod gate;
 mod inbox;
 pub mod inspect;
@@ -62,6 +63,7 @@ mod oneshot;
 mod open;
 mod options;
 mod read_session;
+mod send;
 mod shared;
 mod store;
 mod threads;
