@@ -38,7 +38,7 @@ pub(crate) fn parse_rfc3339_ms(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Splits `YYYY-MM-DDThh:mm:ss[.fraction](Z|±hh:mm)` into its local time and its offset.
+/// Splits `YYYY-MM-DDThh:mm:ss[.fraction](Z|+hh:mm|-hh:mm)` into its local time and its offset.
 fn split_offset(text: &str) -> Option<(&str, SignedDuration)> {
     const LOCAL_BYTES: usize = "2027-01-31T09:00:00".len();
     let shape = text.as_bytes().get(..LOCAL_BYTES)?;

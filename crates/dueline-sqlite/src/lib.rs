@@ -57,6 +57,7 @@ mod faults;
 mod foreign;
 mod gate;
 mod inbox;
+pub mod inspect;
 mod lock;
 mod oneshot;
 mod open;

@@ -39,6 +39,23 @@ impl FileLock {
     }
 }
 
+impl FileLock {
+    /// Whether somebody holds the lock of this database. Asks without keeping it.
+    pub(crate) fn is_taken(database: &Path) -> Result<bool, OpenError> {
+        let lock = lock_path(database);
+        let file = match File::open(&lock) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(OpenError::cannot_open(&lock, error)),
+        };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(false),
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Err(TryLockError::Error(error)) => Err(OpenError::cannot_open(&lock, error)),
+        }
+    }
+}
+
 fn lock_path(database: &Path) -> PathBuf {
     beside(database, ".lock")
 }
