@@ -107,3 +107,8 @@ pub use handle::Handle;
 pub use host::{OsEntropy, PreciseSleep, SystemClock, system_runtime};
 pub use status::{DrainReport, ShutdownReport, Status};
 pub use store::DriverStore;
+
+/// The program on the front page of the repository must compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
