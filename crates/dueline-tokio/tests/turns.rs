@@ -192,6 +192,34 @@ async fn a_kind_without_a_slot_costs_nothing_and_keeps_nobody_waiting() {
 }
 
 #[tokio::test]
+async fn a_partition_with_many_calls_does_not_keep_others_from_a_slot() {
+    let (world, calls, door) = (World::new(), Arc::new(Log::default()), Door::closed());
+    let caller = Caller {
+        log: Arc::clone(&calls),
+        door: door.clone(),
+    };
+    let registration = Registration::detached(caller).concurrency(1);
+    for name in ["a", "a", "a", "b", "c"] {
+        schedule(
+            &world.timers(),
+            name,
+            Timer::new(CALLING, "").due_at(START_MS),
+        )
+        .await;
+    }
+    let handle = world
+        .driver(registry_of(CALLING, registration))
+        .start()
+        .expect("starts");
+    calls.reached(1).await;
+    door.open();
+    run_all(&handle).await;
+    let order = ["call a", "call b", "call c", "call a", "call a"];
+    assert_eq!(calls.lines(), order);
+    assert_eq!(handle.status().partitions_held_back, 0);
+}
+
+#[tokio::test]
 async fn a_partition_that_the_store_refuses_is_held_back_longer_each_time_and_others_run() {
     let (world, log) = (World::new(), Arc::new(Log::default()));
     let tries = Arc::new(AtomicU64::new(0));

@@ -56,10 +56,23 @@ pub(crate) struct NextTurn {
 pub(crate) struct Ended {
     /// Lanes whose wakes were settled.
     pub(crate) settled: Vec<TimerKind>,
+    /// Lanes that found no slot: their wakes stand.
+    pub(crate) without_slot: Vec<TimerKind>,
     /// Whether the store refused a read or a write.
     pub(crate) refused: bool,
     /// Whether it did nothing and left a wake that is due.
     pub(crate) fruitless: bool,
+}
+
+/// What is left of a turn that has ended.
+#[derive(Debug, Default)]
+pub(crate) struct Left {
+    /// How long the partition is held back.
+    pub(crate) held: Option<Duration>,
+    /// Wakes that wait for a slot.
+    pub(crate) without_slot: Vec<LaneWake>,
+    /// Wakes that are left to the store because too many partitions are held back.
+    pub(crate) to_store: Vec<LaneWake>,
 }
 
 impl Book {
@@ -134,30 +147,26 @@ impl Book {
         None
     }
 
-    /// Ends the turn of a partition. Returns how long it is held back now, and the wakes that are
-    /// left to the store because too many partitions are held back.
-    pub(crate) fn end(
-        &mut self,
-        partition: &Partition,
-        ended: &Ended,
-        now: Duration,
-    ) -> (Option<Duration>, Vec<LaneWake>) {
+    /// Ends the turn of a partition.
+    pub(crate) fn end(&mut self, partition: &Partition, ended: &Ended, now: Duration) -> Left {
+        let mut left = Left::default();
         let Some(turn) = self
             .turns
             .get_mut(partition)
             .filter(|turn| turn.state == State::Running)
         else {
-            return (None, Vec::new());
+            return left;
         };
         self.running = self.running.saturating_sub(1);
         let before = turn.served.len() + turn.wakes.len();
         self.served = self.served.saturating_sub(turn.served.len());
-        let served = std::mem::take(&mut turn.served);
-        let still_stored = served
-            .into_iter()
-            .filter(|wake| !ended.settled.contains(&wake.kind));
-        for wake in still_stored {
-            if !turn.wakes.contains(&wake) {
+        for wake in std::mem::take(&mut turn.served) {
+            if ended.settled.contains(&wake.kind) {
+                continue;
+            }
+            if ended.without_slot.contains(&wake.kind) {
+                left.without_slot.push(wake);
+            } else if !turn.wakes.contains(&wake) {
                 turn.wakes.push(wake);
             }
         }
@@ -168,30 +177,31 @@ impl Book {
         } else {
             0
         };
-        let delay = match (turn.refused, turn.fruitless) {
+        left.held = match (turn.refused, turn.fruitless) {
             (0, 0) => None,
             (0, times) => Some(hold::fruitless(times)),
             (times, _) => Some(hold::refused(times)),
         };
-        let Some(delay) = delay else {
-            if turn.wakes.is_empty() {
+        match left.held {
+            None if turn.wakes.is_empty() => {
                 self.turns.remove(partition);
-            } else {
+            }
+            None => {
                 turn.state = State::Queued;
                 self.queue.push_back(partition.clone());
             }
-            return (None, Vec::new());
-        };
-        if self.held.len() >= HELD_MAX {
-            let left = std::mem::take(&mut turn.wakes);
-            self.kept = self.kept.saturating_sub(left.len());
-            self.turns.remove(partition);
-            return (Some(delay), left);
+            Some(_) if self.held.len() >= HELD_MAX => {
+                left.to_store = std::mem::take(&mut turn.wakes);
+                self.kept = self.kept.saturating_sub(left.to_store.len());
+                self.turns.remove(partition);
+            }
+            Some(delay) => {
+                let until = now.saturating_add(delay);
+                turn.state = State::Held(until);
+                self.held.insert((until, partition.clone()));
+            }
         }
-        let until = now.saturating_add(delay);
-        turn.state = State::Held(until);
-        self.held.insert((until, partition.clone()));
-        (Some(delay), Vec::new())
+        left
     }
 
     /// Gives partitions their turn again whose time of being held back is over.
@@ -321,8 +331,9 @@ mod tests {
         let mut now = Duration::ZERO;
         for seconds in [1, 2, 4] {
             assert_eq!(next(&mut book).as_deref(), Some("a"));
-            let (held, left) = book.end(&partition, &refused, now);
-            assert_eq!((held, left.len()), (Some(Duration::from_secs(seconds)), 0));
+            let left = book.end(&partition, &refused, now);
+            let expected = Some(Duration::from_secs(seconds));
+            assert_eq!((left.held, left.to_store.len()), (expected, 0));
             now += Duration::from_secs(seconds);
             book.end_holds(now - Duration::from_nanos(1));
             assert_eq!(next(&mut book), None);
@@ -333,8 +344,8 @@ mod tests {
         assert_eq!((book.wakes(), book.held()), (0, 0));
         book.add(&wake("a", 16, 1));
         next(&mut book);
-        let (held, _) = book.end(&partition, &refused, now);
-        assert_eq!(held, Some(Duration::from_secs(1)), "success forgets");
+        let left = book.end(&partition, &refused, now);
+        assert_eq!(left.held, Some(Duration::from_secs(1)), "success forgets");
     }
 
     #[test]
@@ -353,7 +364,10 @@ mod tests {
                 kind: TimerKind(16),
             });
             book.next(|_| true, &mut Vec::new());
-            left_to_store += book.end(&partition, &refused, Duration::ZERO).1.len();
+            left_to_store += book
+                .end(&partition, &refused, Duration::ZERO)
+                .to_store
+                .len();
         }
         assert_eq!((book.held(), left_to_store), (HELD_MAX, 10));
         assert_eq!(book.wakes(), HELD_MAX);

@@ -143,7 +143,7 @@ impl Scheduler {
         let busy = self.book.queued() > 0
             || self.book.running() > 0
             || self.shared.calls.outstanding() > 0
-            || self.windows.iter().any(|window| window.overdue(now_ms) > 0)
+            || self.windows.iter().any(|window| window.has_due(now_ms))
             || (0..self.windows.len()).any(|index| {
                 let (first_ms, horizon_ms) = self.shared.looks.next(index);
                 first_ms.is_some_and(|first_ms| first_ms <= now_ms) || horizon_ms <= now_ms

@@ -174,7 +174,7 @@ impl Scheduler {
                 self.block_on(self.store.due_wakes(kinds, until_ms, after.as_ref(), limit))?;
             let before = wakes.len();
             let last_ms = page.wakes.last().map(|wake| wake.at_ms);
-            wakes.extend(page.wakes.into_iter().filter(|wake| !self.book.knows(wake)));
+            wakes.extend(page.wakes.into_iter().filter(|wake| !self.knows(wake)));
             stale_pages = if wakes.len() == before {
                 stale_pages + 1
             } else {
@@ -204,13 +204,14 @@ impl Scheduler {
         }
     }
 
+    /// Whether a wake waits for its turn or for a slot, or is being served.
+    fn knows(&self, wake: &Wake) -> bool {
+        self.book.knows(wake) || self.windows.iter().any(|window| window.is_waiting(wake))
+    }
+
     /// Puts a wake that was read where its time will find it.
     pub(super) fn keep(&mut self, wake: Wake) {
-        let window = self
-            .windows
-            .iter_mut()
-            .find(|window| window.kinds.contains(wake.kind));
-        if let Some(window) = window {
+        if let Some(window) = self.window_of(wake.kind) {
             window.insert(wake);
         }
     }
