@@ -29,6 +29,9 @@ struct Turn {
     wakes: Vec<LaneWake>,
     /// Being served by the turn under way.
     served: Vec<LaneWake>,
+    /// Whether a wake that it serves was read from the store meanwhile. The turn may have settled it
+    /// already, and a later put may have set it anew for the same moment.
+    seen_again: bool,
     /// Turns in a row that the store refused.
     refused: u32,
     /// Turns in a row that did nothing and left a wake that is due.
@@ -71,8 +74,21 @@ pub(crate) struct Left {
     pub(crate) held: Option<Duration>,
     /// Wakes that wait for a slot.
     pub(crate) without_slot: Vec<LaneWake>,
+    /// Lanes to be read again, because a wake of theirs was read while it was being served.
+    pub(crate) look_again: Vec<TimerKind>,
     /// Wakes that are left to the store because too many partitions are held back.
     pub(crate) to_store: Vec<LaneWake>,
+}
+
+impl Turn {
+    fn knows(&mut self, lane: LaneWake) -> bool {
+        if self.wakes.contains(&lane) {
+            return true;
+        }
+        let is_served = self.served.contains(&lane);
+        self.seen_again |= is_served;
+        is_served
+    }
 }
 
 impl Book {
@@ -87,6 +103,7 @@ impl Book {
                 state: State::Queued,
                 wakes: vec![lane],
                 served: Vec::new(),
+                seen_again: false,
                 refused: 0,
                 fruitless: 0,
             };
@@ -95,7 +112,7 @@ impl Book {
             self.kept += 1;
             return true;
         };
-        if turn.wakes.contains(&lane) || turn.served.contains(&lane) {
+        if turn.knows(lane) {
             return false;
         }
         turn.wakes.push(lane);
@@ -103,15 +120,15 @@ impl Book {
         true
     }
 
-    /// Whether a wake waits for its turn or is being served.
-    pub(crate) fn knows(&self, wake: &Wake) -> bool {
+    /// Whether a wake that was read waits for its turn or is being served.
+    pub(crate) fn knows(&mut self, wake: &Wake) -> bool {
         let lane = LaneWake {
             kind: wake.kind,
             at_ms: wake.at_ms,
         };
         self.turns
-            .get(&wake.partition)
-            .is_some_and(|turn| turn.wakes.contains(&lane) || turn.served.contains(&lane))
+            .get_mut(&wake.partition)
+            .is_some_and(|turn| turn.knows(lane))
     }
 
     /// The next turn whose lanes have room. Wakes of lanes without go to `without_room`.
@@ -160,7 +177,11 @@ impl Book {
         self.running = self.running.saturating_sub(1);
         let before = turn.served.len() + turn.wakes.len();
         self.served = self.served.saturating_sub(turn.served.len());
+        let seen_again = std::mem::take(&mut turn.seen_again);
         for wake in std::mem::take(&mut turn.served) {
+            if seen_again {
+                left.look_again.push(wake.kind);
+            }
             if ended.settled.contains(&wake.kind) {
                 continue;
             }
@@ -297,11 +318,26 @@ mod tests {
         let turn = book.next(|_| true, &mut Vec::new()).expect("a turn");
         let served: Vec<_> = turn.wakes.iter().map(|wake| wake.at_ms).collect();
         assert_eq!(served, [7, 9]);
-        assert!(!book.add(&wake("a", 16, 7)), "it is being served");
         assert!(book.add(&wake("a", 16, 8)));
         assert_eq!(next(&mut book), None, "one turn at a time");
-        book.end(&turn.partition, &done(&[16, 17]), Duration::ZERO);
+        let left = book.end(&turn.partition, &done(&[16, 17]), Duration::ZERO);
+        assert!(left.look_again.is_empty());
         assert_eq!(next(&mut book).as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn a_wake_that_is_read_while_it_is_served_is_read_again_behind_the_turn() {
+        let mut book = Book::default();
+        book.add(&wake("a", 16, 7));
+        assert_eq!(next(&mut book).as_deref(), Some("a"));
+        assert!(
+            book.knows(&wake("a", 16, 7)),
+            "no news, but perhaps set anew"
+        );
+        let partition = wake("a", 16, 7).partition;
+        let left = book.end(&partition, &done(&[16]), Duration::ZERO);
+        assert_eq!(left.look_again, [TimerKind(16)]);
+        assert!(!book.knows(&wake("a", 16, 7)));
     }
 
     #[test]

@@ -104,6 +104,10 @@ impl Scheduler {
                 kind: wake.kind,
             });
         }
+        let again = left.look_again.into_iter();
+        self.shared
+            .looks
+            .lower(again.map(|kind| (kind, reading.now_ms)));
         let Some(delay) = left.held else { return };
         let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
         if ended.refused {

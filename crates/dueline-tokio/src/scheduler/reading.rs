@@ -4,7 +4,7 @@ use dueline::store::{StoreError, Wake, WakeCursor};
 use dueline::timers::KindSet;
 
 use super::Scheduler;
-use crate::plan::refused_for;
+use crate::plan::{Book, Window, refused_for};
 use crate::wall::Reading;
 
 /// The store is read while fewer partitions than this wait for their turn, or an eighth of the
@@ -174,7 +174,12 @@ impl Scheduler {
                 self.block_on(self.store.due_wakes(kinds, until_ms, after.as_ref(), limit))?;
             let before = wakes.len();
             let last_ms = page.wakes.last().map(|wake| wake.at_ms);
-            wakes.extend(page.wakes.into_iter().filter(|wake| !self.knows(wake)));
+            let (book, windows) = (&mut self.book, &self.windows);
+            wakes.extend(
+                page.wakes
+                    .into_iter()
+                    .filter(|wake| !knows(book, windows, wake)),
+            );
             stale_pages = if wakes.len() == before {
                 stale_pages + 1
             } else {
@@ -204,11 +209,6 @@ impl Scheduler {
         }
     }
 
-    /// Whether a wake waits for its turn or for a slot, or is being served.
-    fn knows(&self, wake: &Wake) -> bool {
-        self.book.knows(wake) || self.windows.iter().any(|window| window.is_waiting(wake))
-    }
-
     /// Puts a wake that was read where its time will find it.
     pub(super) fn keep(&mut self, wake: Wake) {
         if let Some(window) = self.window_of(wake.kind) {
@@ -227,4 +227,9 @@ impl Scheduler {
             "the store refused to say what is due",
         );
     }
+}
+
+/// Whether a wake waits for its turn or for a slot, or is being served.
+fn knows(book: &mut Book, windows: &[Window], wake: &Wake) -> bool {
+    book.knows(wake) || windows.iter().any(|window| window.is_waiting(wake))
 }
