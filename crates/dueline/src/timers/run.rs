@@ -207,6 +207,12 @@ impl<'a> TickRun<'a> {
             return;
         }
         let Some(slot) = self.engine.slots.take(timer.kind()) else {
+            if !self.staged.is_empty() {
+                // A claim of the group may lose and give its slot back.
+                self.push_front(row);
+                self.flush(false).await;
+                return;
+            }
             row.charged = false;
             self.push_front(row);
             if let Some(lane) = self.lanes.get_mut(index) {
