@@ -260,6 +260,15 @@ impl TickRun<'_> {
         }
     }
 
+    /// Remembers the timer rows that a batch puts: if it did commit, this tick does not fire them.
+    pub(super) fn note_puts(&mut self, batch: &Batch) {
+        let puts = batch.writes.iter().filter_map(|write| match write {
+            Write::Put(key, _) if is_of_class(key, class::TIMER) => Some(key.clone()),
+            Write::Put(..) | Write::Delete(_) => None,
+        });
+        self.put.extend(puts);
+    }
+
     /// The store ended the group with an error at this member: it and those behind it are settled.
     async fn stopped(
         &mut self,
