@@ -37,8 +37,9 @@ impl Shared {
         count(&self.counting.checkpoints);
         let connection = &side.backend.connection;
         let done = if pages >= side.restart_at_pages.max(RESTART_PAGES) {
-            // Not at every commit, if a reader stays for long.
-            side.restart_at_pages = pages + CHECKPOINT_PAGES;
+            // A reader that stays (a backup, another program) makes this fail: tried ever more
+            // rarely, because other readers wait meanwhile.
+            side.restart_at_pages = pages.saturating_mul(2);
             self.gate.hold();
             let done = restart(connection, self.options.busy_timeout);
             self.gate.release();

@@ -13,7 +13,7 @@ use crate::error::{closed, store_error};
 use crate::gate::failed;
 use crate::open::{WriteSide, set_synchronous};
 use crate::options::Durability;
-use crate::shared::{AuditWork, GroupWork, Reply, Shared, Work};
+use crate::shared::{AuditWork, GroupWork, Reply, Shared, Work, send};
 
 /// Most requests of one transaction.
 const GROUP_REQUESTS_MAX: usize = 1_024;
@@ -42,7 +42,7 @@ impl Shared {
         };
         let replies = self.run_some(&mut side);
         drop(side);
-        replies.into_iter().for_each(|reply| reply());
+        send(replies);
         self.checkpoint_if_due();
         if !self.writes.is_empty() {
             self.writes.nudge();
@@ -53,7 +53,7 @@ impl Shared {
     pub(crate) fn run_all(&self) {
         while !self.writes.is_empty() {
             let replies = self.run_some(&mut self.locked_write_side());
-            replies.into_iter().for_each(|reply| reply());
+            send(replies);
             self.checkpoint_if_due();
         }
     }

@@ -69,7 +69,7 @@ pub(crate) fn open_write_side(path: &Path, options: &Options) -> Result<WriteSid
         });
     }
     refuse_others(path, &connection)?;
-    set_up(&connection, options).map_err(from_sqlite)?;
+    set_up(path, &connection, options)?;
     let log_pages = watch_log(&mut connection).map_err(from_sqlite)?;
     let backend = Backend::new(connection, Arc::clone(&options.clock)).map_err(from_sqlite)?;
     migrate(path, &backend)?;
@@ -116,21 +116,23 @@ fn refuse_others(path: &Path, connection: &Connection) -> Result<(), OpenError> 
     }
 }
 
-fn set_up(connection: &Connection, options: &Options) -> rusqlite::Result<()> {
-    connection.pragma_update(None, "page_size", options.page_size.bytes())?;
-    let mode: String =
-        connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
-    if !mode.eq_ignore_ascii_case("wal") {
-        tracing::warn!(
-            mode,
-            "the file system allows no write-ahead log; commits are slower"
-        );
-    }
-    set_synchronous(connection, options.durability)?;
+fn set_up(path: &Path, connection: &Connection, options: &Options) -> Result<(), OpenError> {
+    let from_sqlite = |error| OpenError::from_sqlite(path, error);
+    connection
+        .pragma_update(None, "page_size", options.page_size.bytes())
+        .map_err(from_sqlite)?;
     // The log goes with a clean close, as is SQLite's habit. Keeping its file would save the next
     // start the price of growing it again, but its frames would stay valid: a database restored
     // over the old one would have them replayed on top.
-    Ok(())
+    let mode: String = connection
+        .pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))
+        .map_err(from_sqlite)?;
+    if !mode.eq_ignore_ascii_case("wal") {
+        return Err(OpenError::NoLog {
+            path: path.to_owned(),
+        });
+    }
+    set_synchronous(connection, options.durability).map_err(from_sqlite)
 }
 
 pub(crate) fn set_synchronous(

@@ -7,9 +7,10 @@ use dueline::sql::{OrphanWake, Reads};
 use dueline::store::{AuditPage, Group, GroupOutcome, Partition, StoreError};
 
 use crate::counters::Counting;
+use crate::foreign::guarded;
 use crate::gate::Gate;
 use crate::inbox::Inbox;
-use crate::lock::FileLock;
+use crate::lock::{FileLock, beside};
 use crate::oneshot::Answer;
 use crate::open::WriteSide;
 use crate::options::Options;
@@ -43,6 +44,13 @@ pub(crate) struct AuditWork {
 /// Sends an answer. Kept apart from the work so that it happens with no lock held: the future that
 /// is woken may run, or drop, anything.
 pub(crate) type Reply = Box<dyn FnOnce() + Send>;
+
+/// Sends answers.
+pub(crate) fn send(replies: Vec<Reply>) {
+    for reply in replies {
+        guarded("answering", reply);
+    }
+}
 
 /// A read of an asynchronous caller.
 pub(crate) type ReadJob = Box<dyn FnOnce(Result<Reads<'_>, StoreError>) -> Reply + Send>;
@@ -169,8 +177,7 @@ impl Shared {
 
     /// Bytes of the log's file; 0 if there is none.
     pub(crate) fn log_bytes(&self) -> u64 {
-        let mut name = self.path.as_os_str().to_owned();
-        name.push("-wal");
-        fs::metadata(name).map_or(0, |metadata| metadata.len())
+        let log = beside(&self.path, "-wal");
+        fs::metadata(log).map_or(0, |metadata| metadata.len())
     }
 }

@@ -1,4 +1,5 @@
 //! A backup is a whole, openable copy of one moment, made while the store is written.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
 
@@ -84,4 +85,22 @@ fn a_backup_taken_under_writes_holds_every_batch_whole() {
     });
     let restored = SqliteStore::open(&copy, home.options()).unwrap();
     assert_eq!(get(&restored, &a, "left"), get(&restored, &a, "right"));
+}
+
+#[test]
+fn of_two_backups_to_one_path_one_wins_and_is_whole() {
+    let home = Home::new();
+    let store = home.open();
+    for index in 0..100 {
+        let batch = Batch::new().put(format!("row-{index}"), vec![7; 3_000]);
+        apply(&store, &partition("a"), batch);
+    }
+    let copy = home.folder.path().join("backup.db");
+    let won = std::thread::scope(|scope| {
+        let backups = [(); 2].map(|()| scope.spawn(|| store.backup_to(&copy)));
+        backups.map(|backup| backup.join().unwrap().is_ok())
+    });
+    assert!(won.contains(&true));
+    let restored = SqliteStore::open(&copy, home.options()).unwrap();
+    assert_eq!(block_on(restored.stats(&partition("a"))).unwrap().rows, 100);
 }

@@ -1,13 +1,17 @@
 //! Another process holds the write lock, or there is no room: the calls say so, nothing is written,
 //! and everything works again when the cause is gone.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and its child process speaks on its standard output"
+)]
 
 mod support;
 
-use std::process::Command;
-
 use dueline::store::{Batch, NamespaceStore, StoreErrorKind, WakeSettle, WakeStore};
 use dueline_sqlite::{OpenError, SizeLimit, SqliteStore};
-use support::{Home, KIND, apply, block_on, get, partition, timer, wakes};
+use support::{Home, KIND, apply, block_on, get, in_namespace, partition, timer, wakes};
 
 #[test]
 fn a_write_lock_held_past_the_busy_timeout_is_unavailable_and_passes() {
@@ -149,33 +153,17 @@ fn at_the_hard_limit_of_the_engine_nothing_is_written_and_others_in_the_commit_a
     apply(&store, &a, Batch::new().put("again", vec![7; 100_000]));
 }
 
-const CHILD_FOLDER: &str = "DUELINE_TEST_CHILD_FOLDER";
-
-/// A file system of 2 MiB is mounted in a namespace of its own, which only a superuser may make on
-/// Linux; elsewhere the test has nothing to say, and the limits above stand for it.
 #[test]
 fn a_file_system_without_room_is_full_and_works_again_when_there_is_some() {
     let folder = tempfile::tempdir().unwrap();
-    let script = "mount -t tmpfs -o size=2m tmpfs \"$DUELINE_TEST_CHILD_FOLDER\" || exit 0; \
-                  exec \"$0\" --exact child_on_a_small_file_system --nocapture";
-    let child = Command::new("unshare")
-        .args(["--mount", "sh", "-c", script])
-        .arg(std::env::current_exe().unwrap())
-        .env(CHILD_FOLDER, folder.path())
-        .output();
-    let Ok(child) = child else { return };
-    let said = String::from_utf8_lossy(&child.stdout);
-    let errors = String::from_utf8_lossy(&child.stderr);
-    assert!(
-        child.status.success() || errors.contains("not permitted"),
-        "{said}\n{errors}"
-    );
+    let small = "mount -t tmpfs -o size=2m tmpfs \"$FOLDER\"";
+    in_namespace(small, "child_on_a_small_file_system", folder.path());
 }
 
 /// Does nothing unless another test starts it as a process of its own.
 #[test]
 fn child_on_a_small_file_system() {
-    let Some(folder) = std::env::var_os(CHILD_FOLDER) else {
+    let Some(folder) = std::env::var_os("FOLDER") else {
         return;
     };
     let folder = std::path::PathBuf::from(folder);

@@ -1,5 +1,10 @@
 //! No access path is left to planner statistics: every statement seeks on a primary key or the
 //! unique name, with no temporary sort, before and after statistics were gathered.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
 
 mod support;
 
@@ -65,4 +70,24 @@ fn the_wakes_of_a_kind_are_sought_by_time_and_partition() {
         "{lines:?}"
     );
     drop(store);
+}
+
+#[test]
+fn the_shared_text_keeps_to_what_every_host_allows() {
+    let banned = [
+        "PRAGMA",
+        "BEGIN",
+        "COMMIT",
+        "ROLLBACK",
+        "SAVEPOINT",
+        "ATTACH",
+        "INDEXED BY",
+    ];
+    for statement in STATEMENTS {
+        assert!(
+            !banned.iter().any(|word| statement.contains(word)),
+            "{statement}"
+        );
+        assert!(!statement.contains("?6"), "few parameters: {statement}");
+    }
 }

@@ -238,7 +238,7 @@ impl TickRun<'_> {
 
     /// Remembers the timer rows a committed batch put and deleted, so that this tick neither fires
     /// the new ones nor runs the gone ones.
-    fn note_writes(&mut self, row: &DueRow, batch: &Batch) {
+    pub(super) fn note_writes(&mut self, row: &DueRow, batch: &Batch) {
         for write in &batch.writes {
             let key = write.key();
             if *key == row.key || !is_of_class(key, class::TIMER) {
@@ -258,15 +258,6 @@ impl TickRun<'_> {
                 }
             }
         }
-    }
-
-    /// Remembers the timer rows that a batch puts: if it did commit, this tick does not fire them.
-    pub(super) fn note_puts(&mut self, batch: &Batch) {
-        let puts = batch.writes.iter().filter_map(|write| match write {
-            Write::Put(key, _) if is_of_class(key, class::TIMER) => Some(key.clone()),
-            Write::Put(..) | Write::Delete(_) => None,
-        });
-        self.put.extend(puts);
     }
 
     /// The store ended the group with an error at this member: it and those behind it are settled.

@@ -175,8 +175,8 @@ impl<'a> TickRun<'a> {
                     .await
             }
             Ok(None) => {
-                // Most likely it was committed, with the timers it puts.
-                self.note_puts(&planned.batch);
+                // Most likely it was committed, with what it puts and deletes.
+                self.note_writes(&row, &planned.batch);
                 self.report
                     .count(kind, |counts| counts.unknown_outcome += 1);
             }

@@ -137,17 +137,6 @@ impl Registration {
         self
     }
 
-    /// How long a run may take, for a driver that watches it.
-    pub fn deadline(&self) -> Duration {
-        Duration::from_millis(self.deadline_ms)
-    }
-
-    /// The version of the payload's codec, for a driver that brings back what an earlier one could
-    /// not decode.
-    pub fn codec(&self) -> u16 {
-        self.codec_version
-    }
-
     /// The policy of a timer: its own if it has one, else its kind's.
     pub(crate) fn policy_of(&self, timer: &DueTimer) -> RetryPolicy {
         let own = contain(|| match &self.handler {
@@ -165,6 +154,17 @@ impl Registration {
             Handler::Detached(handler) => handler.deadline_ms(timer),
         });
         answered(own, timer).unwrap_or(self.deadline_ms).max(1)
+    }
+
+    /// How long a run may take, for a driver that watches it.
+    pub fn deadline(&self) -> Duration {
+        Duration::from_millis(self.deadline_ms)
+    }
+
+    /// The version of the payload's codec, for a driver that brings back what an earlier one could
+    /// not decode.
+    pub fn codec(&self) -> u16 {
+        self.codec_version
     }
 
     /// How the handler runs.

@@ -1,0 +1,204 @@
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dueline::Bytes;
+use dueline::runtime::Runtime;
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use http::{HeaderMap, StatusCode};
+
+use super::record::Target;
+use super::retry_after::retry_after_ms;
+use super::secrets::SecretStore;
+use super::signature::sign;
+use crate::guard::{GuardedResolver, Lookup, check_target_url};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Most of an answer's body that is read, in bytes.
+const ANSWER_BYTES_MAX: usize = 64 * 1_024;
+/// How long an answer's body is waited for. The status has decided already.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+/// How much of an answer's text is kept with a failed timer, in characters.
+const EXCERPT_CHARS_MAX: usize = 160;
+
+/// One signed request to a target.
+pub(super) struct Outgoing<'a> {
+    pub(super) target: &'a Target,
+    pub(super) message_id: &'a str,
+    pub(super) now_ms: u64,
+    pub(super) content_type: &'static str,
+    pub(super) body: Bytes,
+}
+
+/// What a target answered.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) retry_after_ms: Option<u64>,
+    /// The beginning of the text, on one line; empty for a success.
+    pub(super) excerpt: String,
+}
+
+/// Sends webhooks: no redirects, no proxies, checked addresses only.
+#[derive(Clone, Debug)]
+pub(crate) struct WebhookClient {
+    client: reqwest::Client,
+    secrets: Arc<SecretStore>,
+    runtime: Runtime,
+    allow_private: bool,
+}
+
+impl WebhookClient {
+    pub(crate) fn new(
+        lookup: Arc<dyn Lookup>,
+        secrets: Arc<SecretStore>,
+        runtime: Runtime,
+        allow_private: bool,
+    ) -> Result<Self, reqwest::Error> {
+        // Fails only if the process has chosen a provider already, and then that one is used.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::builder()
+            .user_agent(concat!("dueline/", env!("CARGO_PKG_VERSION")))
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
+            .no_proxy()
+            .retry(reqwest::retry::never())
+            .connect_timeout(CONNECT_TIMEOUT)
+            .dns_resolver(Arc::new(GuardedResolver::new(lookup, allow_private)))
+            .build()?;
+        Ok(Self {
+            client,
+            secrets,
+            runtime,
+            allow_private,
+        })
+    }
+
+    /// Sends one request.
+    ///
+    /// # Errors
+    /// A sentence: the target is refused, could not be reached, or broke off.
+    pub(super) async fn send(&self, outgoing: Outgoing<'_>) -> Result<Answer, String> {
+        let url = check_target_url(&outgoing.target.url, self.allow_private)
+            .map_err(|error| format!("refused: {error}"))?;
+        let headers = self.headers(&outgoing)?;
+        let request = self.client.post(url).headers(headers).body(outgoing.body);
+        let answer = request
+            .send()
+            .await
+            .map_err(|error| network_error(&error))?;
+        let status = answer.status();
+        let retry_after_ms = answer
+            .headers()
+            .get(RETRY_AFTER)
+            .and_then(|value| value.to_str().ok())
+            .and_then(|text| retry_after_ms(text, self.runtime.now_ms()));
+        let text = self.read_answer(answer).await;
+        Ok(Answer {
+            status,
+            retry_after_ms,
+            excerpt: if status.is_success() {
+                String::new()
+            } else {
+                excerpt(&text)
+            },
+        })
+    }
+
+    fn headers(&self, outgoing: &Outgoing<'_>) -> Result<HeaderMap, String> {
+        let timestamp_s = outgoing.now_ms / 1_000;
+        let signatures: Vec<String> = self
+            .secrets
+            .signing_keys(outgoing.now_ms)
+            .iter()
+            .filter_map(|key| sign(key, outgoing.message_id, timestamp_s, &outgoing.body))
+            .collect();
+        let mut headers = HeaderMap::new();
+        headers.insert(
+            CONTENT_TYPE,
+            HeaderValue::from_static(outgoing.content_type),
+        );
+        for (name, value) in &outgoing.target.headers {
+            let unsound = |_| format!("the stored header {name} is not sound");
+            headers.insert(
+                HeaderName::from_bytes(name.as_bytes()).map_err(|_| unsound(()))?,
+                HeaderValue::from_str(value).map_err(|_| unsound(()))?,
+            );
+        }
+        for (name, value) in [
+            ("webhook-id", outgoing.message_id.to_owned()),
+            ("webhook-timestamp", timestamp_s.to_string()),
+            ("webhook-signature", signatures.join(" ")),
+        ] {
+            let value = HeaderValue::try_from(value)
+                .map_err(|_| format!("the header {name} could not be built"))?;
+            headers.insert(name, value);
+        }
+        Ok(headers)
+    }
+
+    /// Reads a little of the body: a drained connection can be used again. Whatever fails here does
+    /// not change what the status said.
+    async fn read_answer(&self, mut answer: reqwest::Response) -> Vec<u8> {
+        let mut text = Vec::new();
+        let read = async {
+            while let Ok(Some(chunk)) = answer.chunk().await {
+                let room = ANSWER_BYTES_MAX.saturating_sub(text.len());
+                text.extend(chunk.iter().take(room));
+                if chunk.len() > room {
+                    break;
+                }
+            }
+        };
+        tokio::select! {
+            () = read => {}
+            () = self.runtime.sleep(ANSWER_TIMEOUT) => {}
+        }
+        text
+    }
+}
+
+/// The innermost cause of a failed request, which is where the reason lies. The URL is left out: it
+/// is in the timer, and may hold a token.
+fn network_error(error: &reqwest::Error) -> String {
+    let mut cause: &dyn Error = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    if error.is_connect() {
+        format!("could not connect: {cause}")
+    } else {
+        format!("the request failed: {cause}")
+    }
+}
+
+fn excerpt(text: &[u8]) -> String {
+    let start = text
+        .get(..text.len().min(4 * EXCERPT_CHARS_MAX))
+        .unwrap_or_default();
+    let start = String::from_utf8_lossy(start);
+    let words: Vec<&str> = start
+        .split(|c: char| c.is_whitespace() || c.is_control())
+        .filter(|word| !word.is_empty())
+        .collect();
+    words.join(" ").chars().take(EXCERPT_CHARS_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_is_one_short_line_of_text() {
+        assert_eq!(
+            excerpt(b"no\r\n  such\ttenant\x1b[31m"),
+            "no such tenant [31m"
+        );
+        assert_eq!(excerpt(&[0xff, b'a']), "\u{fffd}a");
+        assert_eq!(
+            excerpt("é".repeat(1_000).as_bytes()).chars().count(),
+            EXCERPT_CHARS_MAX
+        );
+        assert_eq!(excerpt(b""), "");
+    }
+}
