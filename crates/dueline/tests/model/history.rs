@@ -179,6 +179,9 @@ impl History {
         if !weather.mishaps.is_empty() {
             arena.fail_calls(random.next_u64(), weather.per_mille, &weather.mishaps);
         }
+        if random.chance(30) {
+            arena.shorten_pages(random.next_u64(), 30);
+        }
         let drivers = (0..2)
             .map(|index| {
                 let clock = ManualClock::new(START_MS + weather.skew_ms[index]);
