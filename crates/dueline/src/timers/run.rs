@@ -46,7 +46,7 @@ impl<'a> TickRun<'a> {
             return self.bury_cut(row, &timer, policy).await;
         }
         match &registration.handler {
-            Handler::Detached(_) => self.claim(index, row, &timer, registration).await,
+            Handler::Detached(_) => self.claim(row, &timer, registration).await,
             Handler::Inline(handler) if row.claimed_here => {
                 self.run_inline(index, row, timer, registration, handler.as_ref())
                     .await;
@@ -194,13 +194,7 @@ impl<'a> TickRun<'a> {
     }
 
     /// Claims a timer of a detached kind, as a member of the group.
-    async fn claim(
-        &mut self,
-        index: usize,
-        mut row: DueRow,
-        timer: &DueTimer,
-        registration: &'a Registration,
-    ) {
+    async fn claim(&mut self, row: DueRow, timer: &DueTimer, registration: &'a Registration) {
         if self.is_full_for(CLAIMS_GROUP_MAX) {
             self.push_front(row);
             self.flush(false).await;
@@ -213,12 +207,7 @@ impl<'a> TickRun<'a> {
                 self.flush(false).await;
                 return;
             }
-            row.charged = false;
-            self.push_front(row);
-            if let Some(lane) = self.lanes.get_mut(index) {
-                lane.close(Closed::NoSlot);
-            }
-            return;
+            return self.postpone(row, Closed::NoSlot);
         };
         let now_ms = self.engine.runtime().now_ms();
         let to = self.claim_from(timer, now_ms);

@@ -247,6 +247,21 @@ impl<'a> TickRun<'a> {
         None
     }
 
+    /// Puts a charged row back for a later tick and closes its lane. Its run is given back, so that
+    /// a lane that has to wait takes nothing from the others.
+    pub(super) fn postpone(&mut self, mut row: DueRow, reason: Closed) {
+        let kind = row.kind();
+        let Some(lane) = self.lanes.iter_mut().find(|lane| lane.kind == kind) else {
+            return;
+        };
+        if std::mem::take(&mut row.charged) {
+            self.state.give_back(kind);
+            lane.fires = lane.fires.saturating_sub(1);
+        }
+        lane.rows.push_front(row);
+        lane.closed = Some(reason);
+    }
+
     /// Fires that the other lanes have not used of their share and may need.
     fn fires_reserved_for_others(&self, index: usize) -> u32 {
         self.lanes
@@ -296,7 +311,14 @@ impl<'a> TickRun<'a> {
         if self.settles && !self.settled && !self.report.held_back {
             self.flush(true).await;
         }
-        self.report.next_wake_ms = if self.report.held_back {
+        // Served wakes that were not settled stand, in the past.
+        let stand = self.settles
+            && (!self.settled
+                || self
+                    .lanes
+                    .iter()
+                    .any(|lane| lane.closed == Some(Closed::NoSlot)));
+        self.report.next_wake_ms = if self.report.held_back || stand {
             Some(self.cutoff_ms)
         } else if self.settles {
             self.next_wakes.values().copied().flatten().min()

@@ -53,6 +53,7 @@ impl Weather {
 
 enum Ended {
     Tick(Tick, TickBudget),
+    Settled(Counts),
     Other,
 }
 
@@ -163,6 +164,8 @@ pub struct History {
     tasks: Tasks<Ended>,
     seed: u64,
     broken: Vec<String>,
+    /// Whether tasks were dropped before their end.
+    was_cut: bool,
     /// What every tick together did.
     pub seen: Counts,
 }
@@ -175,6 +178,9 @@ impl History {
         let arena = Arena::new(&clock);
         if !weather.mishaps.is_empty() {
             arena.fail_calls(random.next_u64(), weather.per_mille, &weather.mishaps);
+        }
+        if random.chance(30) {
+            arena.shorten_pages(random.next_u64(), 30);
         }
         let drivers = (0..2)
             .map(|index| {
@@ -204,6 +210,7 @@ impl History {
             tasks: Tasks::new(),
             seed,
             broken: Vec::new(),
+            was_cut: false,
             seen: Counts::default(),
         }
     }
@@ -219,6 +226,18 @@ impl History {
         let left = self.arena.ledger().timers(&self.partition);
         if !left.is_empty() {
             broken.push(format!("left at the end: {left:?}"));
+        }
+        let wakes = self.arena.memory().wakes();
+        if !wakes.is_empty() {
+            broken.push(format!("wakes are left at the end: {wakes:?}"));
+        }
+        let told = self.seen.fired + self.seen.rescheduled;
+        let effects = self.arena.ledger().effects() as u64;
+        let is_calm = self.weather.mishaps.is_empty() || self.weather.per_mille == 0;
+        if is_calm && !self.weather.crashes && !self.was_cut && told != effects {
+            broken.push(format!(
+                "the reports tell of {told} effects, there were {effects}"
+            ));
         }
         for line in &mut broken {
             *line = format!("seed {}: {line}", self.seed);
@@ -246,11 +265,15 @@ impl History {
 
     fn poll_one(&mut self) {
         let place = self.random.below(self.tasks.len() as u64) as usize;
-        if let Some((owner, Ended::Tick(tick, budget))) = self.tasks.step(place) {
-            self.check_budget(&tick, budget);
-            for call in tick.calls {
-                self.begin_call(owner, call);
+        match self.tasks.step(place) {
+            Some((owner, Ended::Tick(tick, budget))) => {
+                self.check_budget(&tick, budget);
+                for call in tick.calls {
+                    self.begin_call(owner, call);
+                }
             }
+            Some((_, Ended::Settled(counts))) => self.seen.add(&counts),
+            Some((_, Ended::Other)) | None => {}
         }
     }
 
@@ -274,7 +297,7 @@ impl History {
                 drop(call);
                 let _released = engine.release(&claim).await;
             } else {
-                let _counts = engine.settle(call.run().await).await;
+                return Ended::Settled(engine.settle(call.run().await).await);
             }
             Ended::Other
         });
@@ -395,6 +418,7 @@ impl History {
             while self.arena.land_late() {}
         }
         if self.random.chance(50) {
+            self.was_cut = true;
             self.tasks.drop_all_of(0);
             self.tasks.drop_all_of(1);
         }
@@ -439,7 +463,8 @@ impl History {
             self.check_budget(&tick, budget);
             for call in tick.calls {
                 let finished = block_on(call.run());
-                let _counts = block_on(self.drivers[0].engine.settle(finished));
+                let counts = block_on(self.drivers[0].engine.settle(finished));
+                self.seen.add(&counts);
             }
         }
         true

@@ -2,7 +2,7 @@
 
 use dueline::rows::{Flags, Header, NameKey, NameRow, NameState, TimerKey, TimerRow};
 use dueline::runtime::Runtime;
-use dueline::store::{Batch, Key};
+use dueline::store::{Batch, Key, ScanRange};
 use dueline::timers::{
     DetachedHandler, DueTimer, Fired, HandlerError, TimerCtx, TimerHandler, TimerKind,
 };
@@ -32,9 +32,11 @@ pub enum Op {
     TooMuch,
     LostGuard,
     Undecodable,
+    /// Scans a range page by page, adds to it, and takes away from it.
+    Tally,
 }
 
-pub const OPS: [Op; 14] = [
+pub const OPS: [Op; 15] = [
     Op::Done,
     Op::Log,
     Op::Count,
@@ -49,6 +51,7 @@ pub const OPS: [Op; 14] = [
     Op::TooMuch,
     Op::LostGuard,
     Op::Undecodable,
+    Op::Tally,
 ];
 
 pub const KINDS: [TimerKind; 4] = [TimerKind(16), TimerKind(17), TimerKind(18), TimerKind(19)];
@@ -64,7 +67,7 @@ pub fn payload(op: Op, times: u8, kind: TimerKind, reference: &str) -> Bytes {
 
 pub fn random_payload(random: &mut Random) -> Bytes {
     let op = match random.below(10) {
-        0..4 => random.pick(&[Op::Log, Op::Count, Op::Done]),
+        0..4 => random.pick(&[Op::Log, Op::Count, Op::Tally, Op::Done]),
         _ => random.pick(&OPS),
     };
     let times = random.below(4) as u8;
@@ -93,6 +96,7 @@ impl Script {
         match op {
             Op::Log => Ok(Fired::Done(self.log(ctx, timer, done).await?)),
             Op::Count => Ok(Fired::Done(count(ctx, timer, times, done).await?)),
+            Op::Tally => Ok(Fired::Done(tally(ctx, timer, times, done).await?)),
             Op::Fail if failing => Err(HandlerError::new("as told")),
             Op::Panic if failing => panic!("as told"),
             Op::RetryAfter if failing => Ok(Fired::Retry {
@@ -217,6 +221,39 @@ async fn count(
         .require_unchanged(from, seen[0].clone())
         .require_unchanged(to.clone(), seen[1].clone())
         .put(to, sum.to_string()))
+}
+
+/// Reads every row of the tally, writes how many there are and what they say, and puts or deletes
+/// one of them.
+async fn tally(
+    ctx: &TimerCtx<'_>,
+    timer: &DueTimer,
+    times: u8,
+    batch: Batch,
+) -> Result<Batch, HandlerError> {
+    let limit = usize::from(times) + 1;
+    let mut seen = Vec::new();
+    let mut cursor = None;
+    loop {
+        let range = ScanRange::new("tally/", "tally0", limit).after(cursor);
+        let page = ctx.scan(&range).await?;
+        seen.extend(page.rows);
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    let said: Vec<u8> = seen.iter().flat_map(|(key, _)| key[6..].to_vec()).collect();
+    let batch = batch.put("tallied", said);
+    Ok(match seen.get(usize::from(times)) {
+        Some((key, value)) if seen.len() > 3 => batch
+            .require_equals(key.clone(), value.clone())
+            .delete(key.clone()),
+        _ => batch.put(
+            [b"tally/", &timer.reference()[..]].concat(),
+            seen.len().to_string(),
+        ),
+    })
 }
 
 /// Removes a named timer, dead or alive, if there is one.

@@ -1,0 +1,131 @@
+//! Goal: a lane that has to wait for a slot takes nothing from the others, a cautious run that waits
+//! for a later time ends, and a commit in doubt changes nothing about what a tick may fire.
+//! Method: the smallest budgets, guards of time, an answer that is lost.
+
+mod world;
+
+use std::sync::{Arc, Mutex};
+
+use dueline::BoxFuture;
+use dueline::rows::TimerKey;
+use dueline::store::Batch;
+use dueline::timers::{
+    DetachedHandler, DueTimer, Fired, HandlerError, Registration, TickBudget, TickRequest,
+    TimerCtx, TimerHandler,
+};
+use dueline_testkit::{CommitFault, block_on, handler};
+use world::{A, B, World};
+
+#[derive(Debug)]
+struct Calls;
+
+impl DetachedHandler for Calls {
+    type Output = ();
+
+    fn call<'a>(
+        &'a self,
+        _ctx: &'a TimerCtx<'a>,
+        _timer: &'a DueTimer,
+    ) -> BoxFuture<'a, Result<(), HandlerError>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn settle<'a>(
+        &'a self,
+        _ctx: &'a TimerCtx<'a>,
+        _timer: &'a DueTimer,
+        (): &'a (),
+    ) -> BoxFuture<'a, Result<Fired, HandlerError>> {
+        Box::pin(async { Ok(Fired::Done(Batch::new())) })
+    }
+}
+
+fn one_fire() -> TickBudget {
+    TickBudget {
+        max_fired: 1,
+        ..TickBudget::default()
+    }
+}
+
+fn done() -> impl TimerHandler {
+    handler(|_, _| Box::pin(async { Ok(Fired::Done(Batch::new())) }))
+}
+
+#[test]
+fn a_lane_that_waits_for_a_slot_takes_no_fire_from_another() {
+    let world = World::at(1_000);
+    let engine = world.engine([
+        (A, Registration::detached(Calls).concurrency(1)),
+        (B, Registration::inline(done())),
+    ]);
+    world.put(A, "first", 800);
+    world.put(A, "second", 801);
+    world.put(B, "b", 900);
+    let first = world.tick_with(&engine, one_fire());
+    assert_eq!(first.calls.len(), 1);
+    let second = world.tick_with(&engine, one_fire());
+    assert_eq!(second.report.per_kind[&B].fired, 1, "{:?}", second.report);
+    drop(first.calls);
+    let third = world.tick_with(&engine, one_fire());
+    assert_eq!(third.report.total.claimed, 1, "the slot is free again");
+}
+
+#[test]
+fn a_cautious_run_whose_handler_waits_for_a_later_time_fails_instead_of_staying_claimed() {
+    let world = World::at(1_000);
+    let waits = handler(|ctx, _| {
+        let later = dueline::store::Precondition::NotBefore(ctx.now_ms() + 3_600_000);
+        Box::pin(async { Ok(Fired::Done(Batch::new().require(later).put("x", ""))) })
+    });
+    let engine = world.engine([(A, Registration::inline(waits))]);
+    world.put(A, "a", 900);
+    let request = TickRequest {
+        partition: &world.partition,
+        wakes: None,
+        cautious_until_ms: Some(2_000),
+    };
+    let mut state = engine.start_tick(TickBudget::default());
+    let tick = block_on(engine.tick(request, &mut state));
+    assert_eq!(tick.report.total.failed, 1, "{:?}", tick.report);
+    let (_, row) = world.timers().pop().unwrap();
+    assert!(!row.header.flags.claimed);
+    assert_eq!(row.header.attempt, 1);
+}
+
+#[test]
+fn a_timer_put_by_a_commit_in_doubt_waits_for_the_next_tick() {
+    let world = World::at(1_000);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&seen);
+    let notes = handler(move |_, timer| {
+        noted.lock().unwrap().push(timer.reference().clone());
+        Box::pin(async { Ok(Fired::Done(Batch::new())) })
+    });
+    let puts = handler(|_, _| {
+        let key = TimerKey {
+            kind: B,
+            due_ms: 960,
+            generation: 7_777,
+            reference: "new".into(),
+        };
+        let row = dueline::rows::TimerRow::default();
+        let batch = Batch::new().put(key.encode(), row.encode());
+        Box::pin(async { Ok(Fired::Done(batch)) })
+    });
+    let engine = world.engine([
+        (A, Registration::inline(puts)),
+        (B, Registration::inline(notes).group_max(64)),
+    ]);
+    world.put(A, "puts", 900);
+    // More than a page, so that the lane is read on behind the commit in doubt.
+    for number in 0..70 {
+        world.put(B, &number.to_string(), 950);
+    }
+    world.store.fail_commit(1, CommitFault::AnswerLost);
+    let tick = world.tick_with(&engine, TickBudget::unlimited());
+    assert_eq!(tick.report.total.unknown_outcome, 1);
+    assert_eq!(seen.lock().unwrap().len(), 70, "the new one waits");
+    let next = world.tick_with(&engine, TickBudget::unlimited());
+    assert_eq!(next.report.total.fired, 1);
+    assert_eq!(seen.lock().unwrap()[70], "new");
+}
