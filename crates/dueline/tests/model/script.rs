@@ -118,14 +118,14 @@ impl Script {
             }),
             Op::Dead => Ok(Fired::Dead {
                 reason: "as told".to_owned(),
-                batch: if times % 2 == 0 {
+                batch: if times.is_multiple_of(2) {
                     Batch::new()
                 } else {
                     Batch::new().put("dead", timer.reference().clone())
                 },
             }),
             Op::Reschedule if times > 0 => Ok(Fired::Reschedule {
-                due_at_ms: if times % 2 == 0 {
+                due_at_ms: if times.is_multiple_of(2) {
                     ctx.now_ms() + 700
                 } else {
                     timer.due_at_ms().saturating_sub(50)
@@ -177,7 +177,7 @@ impl Script {
         named: bool,
         batch: Batch,
     ) -> Batch {
-        let due_ms = if times % 2 == 0 {
+        let due_ms = if times.is_multiple_of(2) {
             ctx.now_ms() + 900
         } else {
             ctx.now_ms().saturating_sub(100)
