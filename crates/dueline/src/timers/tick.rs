@@ -311,7 +311,14 @@ impl<'a> TickRun<'a> {
         if self.settles && !self.settled && !self.report.held_back {
             self.flush(true).await;
         }
-        self.report.next_wake_ms = if self.report.held_back {
+        // Served wakes that were not settled stand, in the past.
+        let stand = self.settles
+            && (!self.settled
+                || self
+                    .lanes
+                    .iter()
+                    .any(|lane| lane.closed == Some(Closed::NoSlot)));
+        self.report.next_wake_ms = if self.report.held_back || stand {
             Some(self.cutoff_ms)
         } else if self.settles {
             self.next_wakes.values().copied().flatten().min()
