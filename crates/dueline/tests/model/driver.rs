@@ -15,13 +15,30 @@ use super::script::{KINDS, Script};
 
 /// What a task came to.
 pub enum Ended {
-    Tick(Tick, TickBudget),
+    Tick(Tick, TickBudget, Paused),
     Settled(Counts),
     Other,
 }
 
+/// What was paused when a tick began, and how many resumes there had been.
+pub struct Paused {
+    pub kinds: Vec<TimerKind>,
+    pub resumes: u64,
+}
+
+impl Paused {
+    fn now(arena: &Arena, partition: &Partition) -> Self {
+        let ledger = arena.ledger();
+        Self {
+            kinds: ledger.paused(partition),
+            resumes: ledger.resumes(),
+        }
+    }
+}
+
 /// One process: an engine, its handle of the store and its clock.
 pub struct Driver {
+    arena: Arc<Arena>,
     store: Arc<ActorStore>,
     pub clock: ManualClock,
     pub engine: Engine,
@@ -69,6 +86,7 @@ impl Driver {
         let as_store = Arc::clone(&store) as Arc<dyn NamespaceStore>;
         Self {
             engine: Engine::new(as_store, runtime, registry),
+            arena: Arc::clone(arena),
             store,
             clock,
             cautious_until_ms: None,
@@ -83,8 +101,10 @@ impl Driver {
         by_wakes: bool,
     ) -> impl Future<Output = Ended> + use<> {
         let (engine, store) = (self.engine.clone(), Arc::clone(&self.store));
+        let arena = Arc::clone(&self.arena);
         let (partition, cautious_until_ms) = (partition.clone(), self.cautious_until_ms);
         async move {
+            let paused = Paused::now(&arena, &partition);
             let mut kinds: KindSet = engine.slots().runnable(&engine.registry().kinds());
             kinds.insert(TimerKind::INVALID);
             let mut wakes = Vec::new();
@@ -104,7 +124,7 @@ impl Driver {
                 cautious_until_ms,
             };
             let mut state = engine.start_tick(budget);
-            Ended::Tick(engine.tick(request, &mut state).await, budget)
+            Ended::Tick(engine.tick(request, &mut state).await, budget, paused)
         }
     }
 }

@@ -8,7 +8,7 @@ use dueline::timers::{ClaimedCall, Counts, Tick, TickBudget, Timers};
 use dueline_testkit::model::{Arena, Random, Source, Tasks};
 use dueline_testkit::{ManualClock, SequenceEntropy, block_on};
 
-use super::driver::{Driver, Ended};
+use super::driver::{Driver, Ended, Paused};
 use super::script::KINDS;
 use super::verb::random_verb;
 use super::weather::Weather;
@@ -130,8 +130,8 @@ impl History {
     fn poll_one(&mut self) {
         let place = self.random.below(self.tasks.len() as u64) as usize;
         match self.tasks.step(place) {
-            Some((owner, Ended::Tick(tick, budget))) => {
-                self.check_budget(&tick, budget);
+            Some((owner, Ended::Tick(tick, budget, paused))) => {
+                self.check_tick(&tick, budget, &paused);
                 for call in tick.calls {
                     self.begin_call(owner, call);
                 }
@@ -141,13 +141,20 @@ impl History {
         }
     }
 
-    /// No tick does more than its budget allows.
-    fn check_budget(&mut self, tick: &Tick, budget: TickBudget) {
+    /// No tick does more than its budget allows, or anything for a kind that is paused all along.
+    fn check_tick(&mut self, tick: &Tick, budget: TickBudget, paused: &Paused) {
         let (report, most) = (&tick.report, u64::from(budget.max_fired));
         let capped = |counts: &Counts| counts.progressed() <= u64::from(budget.max_per_kind);
         if report.total.progressed() > most || !report.per_kind.values().all(capped) {
             self.broken
                 .push(format!("over its budget {budget:?}: {report:?}"));
+        }
+        let all_along = self.arena.ledger().resumes() == paused.resumes;
+        for kind in paused.kinds.iter().filter(|_| all_along) {
+            let did = report.per_kind.get(kind).copied().unwrap_or_default();
+            if did.progressed() > 0 {
+                self.broken.push(format!("kind {kind} was paused: {did:?}"));
+            }
         }
         self.seen.add(&report.total);
     }
@@ -273,8 +280,8 @@ impl History {
         let now_ms = self.clock.wall_ms() as u64;
         self.advance(first.at_ms.saturating_sub(now_ms));
         let tick = self.drivers[0].tick(&self.partition, TickBudget::default(), true);
-        if let Ended::Tick(tick, budget) = block_on(tick) {
-            self.check_budget(&tick, budget);
+        if let Ended::Tick(tick, budget, paused) = block_on(tick) {
+            self.check_tick(&tick, budget, &paused);
             for call in tick.calls {
                 let finished = block_on(call.run());
                 let counts = block_on(self.drivers[0].engine.settle(finished));
