@@ -153,31 +153,14 @@ fn a_fire_limit_that_fits_exactly_reports_the_future_wake() {
     assert_eq!((report.total.fired, world.timers().len()), (0, 1));
 }
 
-/// The first tenth of each lane is slow, so that ticks end on time there and on fires behind it.
-#[test]
-fn a_hundred_thousand_overdue_timers_keep_both_limits_and_their_order_until_all_are_drained() {
-    const TIMERS: u64 = 100_000;
-    let world = World::at(200_000);
-    let seen = Seen::default();
-    let (clock, noted) = (world.clock.clone(), seen.clone());
-    let slow = move || {
-        let (clock, noted) = (clock.clone(), noted.clone());
-        says(move |timer| {
-            noted.note(reference_of(timer));
-            clock.advance_ms(u64::from(timer.due_at_ms() < 1_000));
-            Fired::Done(Batch::new())
-        })
-    };
-    let engine = world.engine([
-        (A, Registration::inline(slow()).group_max(16)),
-        (B, Registration::inline(slow()).group_max(16)),
-    ]);
+/// Puts timers whose dues descend as scheduling goes on; ties go by kind, then by order of
+/// scheduling. Returns them in the order in which they are to fire.
+fn put_overdue(world: &World, timers: u64) -> Vec<(TimerKind, u64, u64)> {
     let mut expected = Vec::new();
-    for chunk in 0..TIMERS / 50 {
+    for chunk in 0..timers / 50 {
         let mut batch = Batch::new();
         for n in chunk * 50..(chunk + 1) * 50 {
-            // Dues descend as scheduling goes on; ties go by kind, then by order of scheduling.
-            let due_ms = (TIMERS - 1 - n) / 10;
+            let due_ms = (timers - 1 - n) / 10;
             let kind = if n % 3 == 0 { B } else { A };
             let key = TimerKey {
                 kind,
@@ -199,6 +182,28 @@ fn a_hundred_thousand_overdue_timers_keep_both_limits_and_their_order_until_all_
         world.commit(batch);
     }
     expected.sort_unstable();
+    expected
+}
+
+/// The first tenth of each lane is slow, so that ticks end on time there and on fires behind it.
+#[test]
+fn a_hundred_thousand_overdue_timers_keep_both_limits_and_their_order_until_all_are_drained() {
+    let world = World::at(200_000);
+    let seen = Seen::default();
+    let (clock, noted) = (world.clock.clone(), seen.clone());
+    let slow = move || {
+        let (clock, noted) = (clock.clone(), noted.clone());
+        says(move |timer| {
+            noted.note(reference_of(timer));
+            clock.advance_ms(u64::from(timer.due_at_ms() < 1_000));
+            Fired::Done(Batch::new())
+        })
+    };
+    let engine = world.engine([
+        (A, Registration::inline(slow()).group_max(16)),
+        (B, Registration::inline(slow()).group_max(16)),
+    ]);
+    let expected = put_overdue(&world, 100_000);
     let mut ticks = (0, 0);
     for _ in 0..10_000 {
         let before = world.clock_ms();

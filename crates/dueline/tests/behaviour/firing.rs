@@ -167,6 +167,13 @@ fn a_reschedule_into_the_past_fires_once_a_tick_and_keeps_the_due_as_asked() {
         let report = world.run_with(&engine, TickBudget::unlimited());
         assert_eq!(report.total.rescheduled, 70, "in tick {tick}");
         assert_eq!(seen.take(), vec!["900"; 70], "in tick {tick}");
+        let behind_ms = world.clock_ms() + 1;
+        assert!(
+            world
+                .timers()
+                .iter()
+                .all(|(key, _)| key.due_ms == behind_ms)
+        );
         world.check_names();
         world.clock.advance_ms(1);
     }
