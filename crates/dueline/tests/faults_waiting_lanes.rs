@@ -19,7 +19,7 @@ use dueline::timers::{
     DetachedHandler, DueTimer, Fired, HandlerError, Registration, TickBudget, TickRequest,
     TimerCtx, TimerHandler,
 };
-use dueline_testkit::{CommitFault, block_on, handler};
+use dueline_testkit::{CommitFault, block_on, commit, handler};
 use world::{A, B, World};
 
 #[derive(Debug)]
@@ -74,6 +74,23 @@ fn a_lane_that_waits_for_a_slot_takes_no_fire_from_another() {
     drop(first.calls);
     let third = world.tick_with(&engine, one_fire());
     assert_eq!(third.report.total.claimed, 1, "the slot is free again");
+}
+
+/// Groups of several found this and timers one by one did not: the claim still held the last slot
+/// when its lane was closed for want of one.
+#[test]
+fn a_claim_that_loses_its_timer_gives_its_slot_to_the_next_in_the_same_tick() {
+    let world = World::at(1_000);
+    let engine = world.engine([(A, Registration::detached(Calls).concurrency(1))]);
+    let first = world.put(A, "first", 800);
+    world.put(A, "second", 801);
+    world.store.before_commit(1, move |store, partition, _| {
+        commit(store, partition, Batch::new().delete(first));
+    });
+    let tick = world.tick_with(&engine, TickBudget::default());
+    let counts = tick.report.total;
+    assert_eq!((counts.raced, counts.claimed, counts.deferred), (1, 1, 0));
+    assert_eq!(tick.calls[0].claim().timer().reference(), "second");
 }
 
 #[test]

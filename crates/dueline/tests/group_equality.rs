@@ -132,8 +132,6 @@ fn groups_leave_the_same_rows_as_timers_one_by_one() {
     );
 }
 
-/// Seed 1013 found that the last slot of a detached kind was held by a claim that then lost its
-/// timer, while the lane was closed already for want of a slot.
 #[test]
 fn groups_leave_the_same_rows_when_others_cancel_and_replace_their_timers() {
     for seed in seeds(1_000..1_040) {
