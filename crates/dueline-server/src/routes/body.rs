@@ -3,12 +3,16 @@ use std::pin::Pin;
 
 use axum::body::{Body, Bytes, HttpBody};
 use dueline::limits::PAYLOAD_BYTES_MAX;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, EXPECT};
 use http::{HeaderMap, StatusCode};
 use serde_json::value::RawValue;
 
 use super::problem::Problem;
 use crate::service::{Members, compact};
+
+/// Most bytes of a body that is too large which are still read, so that a client that is busy sending
+/// gets to see the answer.
+const DISCARDED_BYTES_MAX: usize = 64 * 1_024 * 1_024;
 
 /// A body: its bytes, and the members of its object.
 #[derive(Debug)]
@@ -78,21 +82,34 @@ async fn read(headers: &HeaderMap, mut body: Body, bytes_max: usize) -> Result<B
         .get(CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok())
         .and_then(|text| text.parse().ok());
-    if announced.is_some_and(|bytes| bytes > bytes_max) {
+    let mut fits = announced.is_none_or(|bytes| bytes <= bytes_max);
+    if !fits && headers.contains_key(EXPECT) {
+        // The client waits for leave to send: it is told before it does.
         return Err(too_large(bytes_max));
     }
-    let mut read = Vec::with_capacity(announced.unwrap_or(0).min(bytes_max));
+    let mut read = Vec::new();
+    let mut discarded = 0usize;
     while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
         let frame = frame.map_err(|_| Problem::bad_request("the body broke off"))?;
         let Ok(data) = frame.into_data() else {
             continue;
         };
-        if read.len().saturating_add(data.len()) > bytes_max {
-            return Err(too_large(bytes_max));
+        fits = fits && read.len().saturating_add(data.len()) <= bytes_max;
+        if fits {
+            read.extend_from_slice(&data);
+            continue;
         }
-        read.extend_from_slice(&data);
+        read = Vec::new();
+        discarded = discarded.saturating_add(data.len());
+        if discarded > DISCARDED_BYTES_MAX {
+            break;
+        }
     }
-    Ok(Bytes::from(read))
+    if fits {
+        Ok(Bytes::from(read))
+    } else {
+        Err(too_large(bytes_max))
+    }
 }
 
 fn too_large(bytes_max: usize) -> Problem {
