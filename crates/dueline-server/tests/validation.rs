@@ -4,6 +4,7 @@
 
 mod support;
 
+use dueline_testkit::{ManualClock, test_runtime};
 use serde_json::{Value, json};
 use support::{Harness, LATER, TARGET, pending};
 
@@ -250,12 +251,41 @@ async fn sizes_are_limited() {
     let body = pending().to_string();
     let request = format!(
         "PUT {TIMER} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n\
-         transfer-encoding: chunked\r\nconnection: close\r\n\r\n{:x}\r\n{body}{}\r\n",
+         transfer-encoding: chunked\r\nconnection: close\r\n\r\n{:x}\r\n{body}{}\r\n0\r\n\r\n",
         body.len() + 1_100_000,
         " ".repeat(1_100_000),
     );
     let answer = harness.raw(&request).await;
     assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_never_ends_is_cut_off() {
+    let clock = ManualClock::new(1_800_000_000_000);
+    let runtime = test_runtime(&clock);
+    let harness = Harness::with(|config| config.runtime(runtime)).await;
+    for (length, status, code) in [
+        (50, 408, "body_too_slow"),
+        (2_000_000, 413, "body_too_large"),
+    ] {
+        let request = format!(
+            "PUT {TIMER} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n\
+             content-length: {length}\r\nconnection: close\r\n\r\n{{"
+        );
+        let mut answer = std::pin::pin!(harness.raw(&request));
+        let answer = loop {
+            tokio::select! {
+                biased;
+                answer = &mut answer => break answer,
+                () = tokio::task::yield_now() => clock.advance_ms(10),
+            }
+        };
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status} ")),
+            "{answer}"
+        );
+        assert!(answer.contains(code), "{answer}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
