@@ -1,6 +1,12 @@
 //! Goal: what could not be delivered is listed, and lives again or goes for good, one by one and in
 //! bulk.
 //! Method: a receiver that answers 410, then accepts.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test helper fails the test"
+)]
 
 mod support;
 
