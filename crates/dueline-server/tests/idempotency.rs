@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use dueline_testkit::{ManualClock, test_runtime};
 use serde_json::{Value, json};
-use support::{Answer, Harness, Receiver, due, pending};
+use support::{Answer, Harness, Receiver, Reply, due, pending};
 use tokio::task::JoinSet;
 
 const TIMERS: &str = "/v1/partitions/tenant-7/timers";
@@ -121,6 +121,24 @@ async fn a_repeated_patch_and_a_repeated_fire_are_answered_alike() {
     .await;
     assert_eq!((again.status, &again.text), (fired.status, &fired.text));
     assert!(receiver.is_silent());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_showed_a_failure_shows_it_again() {
+    let mut receiver = Receiver::start([Reply::status(500).body("why")]).await;
+    let harness = Harness::start().await;
+    harness.put(TIMER, &due(&receiver.url())).await;
+    receiver.next().await;
+    harness
+        .until(TIMER, |answer| answer.json()["state"] == "retrying")
+        .await;
+    let patch = json!({"payload": 1});
+    let first = keyed(&harness, "PATCH", TIMER, &patch, "k1").await;
+    assert_eq!(first.json()["state"], "retrying");
+    assert_eq!(first.json()["attempt"], 1);
+    assert!(first.text.contains("why"), "{}", first.text);
+    let again = keyed(&harness, "PATCH", TIMER, &patch, "k1").await;
+    assert_eq!((again.status, &again.text), (first.status, &first.text));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -164,7 +164,10 @@ impl Session {
             generation: view.generation,
             reference: view.reference.clone(),
         };
-        let answer = Recorded::of_view(view, keyed.record.keep_record);
+        let answer = {
+            let now_ms = self.timers.runtime().now_ms();
+            Recorded::of_view(view, now_ms, keyed.record.keep_record)
+        };
         let batch = Batch::new()
             .require_present(row.encode())
             .append(keyed.record.batch(Some(answer))?);
