@@ -1,2 +1,53 @@
-//! x
-fn main() {}
+//! The project's own commands.
+//!
+//! `cargo xtask test` is all that CI does: it runs every check below in order, tells the time of each,
+//! and closes with a table and the number of tests. `cargo xtask <check>` runs one of them. The program
+//! uses the standard library alone, so it is compiled in seconds on a machine that has nothing but Rust.
+#![allow(
+    clippy::print_stdout,
+    reason = "a command line tool answers on its standard output"
+)]
+
+mod checks;
+mod process;
+mod run;
+mod test_counts;
+mod tidy;
+mod wasm;
+
+use std::process::ExitCode;
+
+use checks::CHECKS;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let names: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match names.as_slice() {
+        ["test"] => run::all(CHECKS),
+        ["help" | "--help" | "-h"] => {
+            println!("{}", usage());
+            ExitCode::SUCCESS
+        }
+        [name] => match CHECKS.iter().find(|check| check.name == *name) {
+            Some(check) => run::all(std::slice::from_ref(check)),
+            None => wrong_use(&format!("there is no command `{name}`")),
+        },
+        [] => wrong_use("a command is missing"),
+        _ => wrong_use("one command at a time"),
+    }
+}
+
+fn wrong_use(complaint: &str) -> ExitCode {
+    println!("error: {complaint}\n\n{}", usage());
+    ExitCode::from(2)
+}
+
+fn usage() -> String {
+    let mut text = String::from(
+        "usage: cargo xtask <command>\n\n  test      every check below, in this order; what CI runs\n",
+    );
+    for check in CHECKS {
+        text.push_str(&format!("  {:<9} {}\n", check.name, check.about));
+    }
+    text
+}

@@ -46,14 +46,24 @@ pub(crate) fn run(
     groups: &[u16],
 ) -> Result<(), Box<dyn std::error::Error>> {
     println!("firing {timers} timers of one partition, SQLite FULL, median of {rounds} rounds");
-    println!("{:>8} {:>14} {:>14} {:>8}", "group", "dueline/s", "plain SQL/s", "ratio");
+    println!(
+        "{:>8} {:>14} {:>14} {:>8}",
+        "group", "dueline/s", "plain SQL/s", "ratio"
+    );
     for group in groups {
         // A commit a timer is bound by the disk's flush: fewer of them tell as much.
-        let count = if *group < 8 { timers.min(3_000) } else { timers };
+        let count = if *group < 8 {
+            timers.min(3_000)
+        } else {
+            timers
+        };
         let (mut ours, mut plain, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..rounds {
             let folder = tempfile::tempdir_in(".")?;
-            let our_rate = rate(count, fire(&folder.path().join("dueline.db"), count, *group)?);
+            let our_rate = rate(
+                count,
+                fire(&folder.path().join("dueline.db"), count, *group)?,
+            );
             let plain_time = raw::fire(&folder.path().join("raw.db"), count, u64::from(*group))?;
             let plain_rate = rate(count, plain_time);
             ours.push(our_rate);
@@ -75,20 +85,31 @@ fn rate(count: u64, time: Duration) -> f64 {
 }
 
 fn fire(path: &Path, timers: u64, group: u16) -> Result<Duration, Box<dyn std::error::Error>> {
-    let store = SqliteStore::open(path, Options::default())?;
-    let here = store.for_blocking_threads().ok_or("no handle for blocking threads")?;
+    let runtime = dueline_tokio::system_runtime()?;
+    let store = SqliteStore::open(path, Options::new(Arc::clone(runtime.clock())))?;
+    let here = store
+        .for_blocking_threads()
+        .ok_or("no handle for blocking threads")?;
     let ticks: Arc<dyn NamespaceStore> = Arc::clone(&here) as Arc<dyn NamespaceStore>;
     let registry = Registry::new().with(BUMP, Registration::inline(Bump).group_max(group))?;
-    let engine = Engine::new(ticks, dueline_tokio::system_runtime(), registry);
+    let engine = Engine::new(ticks, runtime, registry);
     let partition = Partition::new("backlog")?;
     let backlog: Vec<(Timer, Policy)> = (0..timers)
         .map(|number| {
             let reference = number.to_be_bytes().to_vec();
-            (Timer::new(BUMP, reference).due_at(number + 1).payload(vec![7; 100]), Policy::Replace)
+            (
+                Timer::new(BUMP, reference)
+                    .due_at(number + 1)
+                    .payload(vec![7; 100]),
+                Policy::Replace,
+            )
         })
         .collect();
     for page in backlog.chunks(1_000) {
-        let done = block_on(here.as_ref(), engine.timers().schedule_many(&partition, page.to_vec()));
+        let done = block_on(
+            here.as_ref(),
+            engine.timers().schedule_many(&partition, page.to_vec()),
+        );
         for result in done {
             result?;
         }
@@ -96,7 +117,10 @@ fn fire(path: &Path, timers: u64, group: u16) -> Result<Duration, Box<dyn std::e
     let started = Instant::now();
     let mut fired = 0;
     while fired < timers {
-        let tick = block_on(here.as_ref(), run_due(&engine, &partition, TickBudget::native()));
+        let tick = block_on(
+            here.as_ref(),
+            run_due(&engine, &partition, TickBudget::native()),
+        );
         if tick.report.total.fired == 0 {
             return Err(format!("nothing fired: {:?}", tick.report).into());
         }

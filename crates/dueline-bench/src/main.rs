@@ -8,6 +8,7 @@
 )]
 
 mod fire;
+mod pending;
 mod raw;
 mod thread;
 
@@ -34,11 +35,36 @@ enum Bench {
         #[arg(long, default_values_t = [1u16, 32, 64, 256, 1_024])]
         group: Vec<u16>,
     },
+    /// Starts the server over many pending timers: time to ready and resident memory.
+    Pending {
+        /// Timers in all.
+        #[arg(long, default_value_t = 2_000_000)]
+        timers: u64,
+        /// Partitions they lie in.
+        #[arg(long, default_value_t = 100_000)]
+        partitions: u64,
+        /// How long the server is watched, in seconds.
+        #[arg(long, default_value_t = 20)]
+        watch_s: u64,
+        /// The server's binary; by default the one built beside this.
+        #[arg(long)]
+        server: Option<std::path::PathBuf>,
+    },
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     match Arguments::parse().bench {
-        Bench::Fire { timers, rounds, group } => fire::run(timers, rounds, &group),
+        Bench::Fire {
+            timers,
+            rounds,
+            group,
+        } => fire::run(timers, rounds, &group),
+        Bench::Pending {
+            timers,
+            partitions,
+            watch_s,
+            server,
+        } => pending::run(timers, partitions, watch_s, server),
     }
 }
 

@@ -22,7 +22,10 @@ pub(crate) fn fire(
         let mut insert = write.prepare("INSERT INTO kv VALUES (?1, ?2)")?;
         for timer in 0..timers {
             let mut key = [b't'; 24];
-            key.iter_mut().skip(1).zip(timer.to_be_bytes()).for_each(|(to, from)| *to = from);
+            key.iter_mut()
+                .skip(1)
+                .zip(timer.to_be_bytes())
+                .for_each(|(to, from)| *to = from);
             insert.execute(params![key, [7u8; 100]])?;
         }
     }
@@ -32,22 +35,27 @@ pub(crate) fn fire(
     while left > 0 {
         let write = connection.transaction()?;
         {
-            let mut page =
-                write.prepare_cached("SELECT key, value FROM kv WHERE key >= x'74' ORDER BY key LIMIT ?1")?;
-            let keys: Vec<Vec<u8>> =
-                page.query_map([group], |row| row.get(0))?.collect::<Result<_, _>>()?;
+            let mut page = write.prepare_cached(
+                "SELECT key, value FROM kv WHERE key >= x'74' ORDER BY key LIMIT ?1",
+            )?;
+            let keys: Vec<Vec<u8>> = page
+                .query_map([i64::try_from(group)?], |row| row.get(0))?
+                .collect::<Result<_, _>>()?;
             let mut delete = write.prepare_cached("DELETE FROM kv WHERE key = ?1")?;
             let mut get = write.prepare_cached("SELECT value FROM kv WHERE key = ?1")?;
             let mut put = write.prepare_cached("INSERT OR REPLACE INTO kv VALUES (?1, ?2)")?;
             for key in keys {
                 delete.execute([&key])?;
-                let counter = [b'c', key.get(8).copied().unwrap_or(0) % 64];
-                let seen: Option<Vec<u8>> = get.query_map([counter], |row| row.get(0))?.next().transpose()?;
+                let counter = vec![b'c', key.get(8).copied().unwrap_or(0) % 64];
+                let seen: Option<Vec<u8>> = get
+                    .query_map([&counter], |row| row.get(0))?
+                    .next()
+                    .transpose()?;
                 let next = seen
-                    .and_then(|bytes| bytes.try_into().ok().map(u64::from_be_bytes))
-                    .unwrap_or(0)
+                    .and_then(|bytes| bytes.try_into().ok())
+                    .map_or(0, u64::from_be_bytes)
                     + 1;
-                put.execute(params![counter, next.to_be_bytes()])?;
+                put.execute(params![counter, next.to_be_bytes().to_vec()])?;
                 left = left.saturating_sub(1);
             }
         }

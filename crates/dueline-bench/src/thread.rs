@@ -23,8 +23,10 @@ impl Wake for Unpark {
 
 /// Polls the future to its end; before the thread waits, it runs the commits it has queued.
 pub(crate) fn block_on<F: Future>(store: &dyn WakeStore, future: F) -> F::Output {
-    let unpark =
-        Arc::new(Unpark { thread: std::thread::current(), woken: AtomicBool::new(false) });
+    let unpark = Arc::new(Unpark {
+        thread: std::thread::current(),
+        woken: AtomicBool::new(false),
+    });
     let waker = Waker::from(Arc::clone(&unpark));
     let mut context = Context::from_waker(&waker);
     let mut future = pin!(future);

@@ -7,7 +7,7 @@
 //! # async fn run() -> Result<(), dueline_server::StartError> {
 //! let server = Server::start(Config::new("./dueline-data")).await?;
 //! println!("listening on http://{}", server.address());
-//! // … until it is time to stop:
+//! // ... until it is time to stop:
 //! let report = server.shutdown().await;
 //! assert!(report.requests_finished);
 //! # Ok(())
@@ -44,3 +44,8 @@ pub use error::StartError;
 pub use guard::{Lookup, SystemLookup};
 pub use server::{RunningServer, Server, ShutdownReport};
 pub use webhook::{SecretError, SecretStore};
+
+/// Whether a server of this version fires timers of this kind.
+pub fn serves(kind: dueline::timers::TimerKind) -> bool {
+    kind == webhook::WEBHOOK || kind == service::IDEMPOTENCY_EXPIRY
+}

@@ -102,7 +102,7 @@ impl Server {
         let (stop, stopped) = watch::channel(false);
         let mut http = JoinSet::new();
         http.spawn(serve(listener, service, stopped));
-        tracing::info!(
+        tracing::debug!(
             %address,
             data_dir = %config.data_dir.display(),
             durability = %config.durability,

@@ -1,5 +1,6 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rusqlite::{Connection, OpenFlags};
 
@@ -18,9 +19,6 @@ pub(crate) fn backup(shared: &Shared, path: &Path) -> Result<(), BackupError> {
         path: path.to_owned(),
         source,
     };
-    if partial.symlink_metadata().is_ok() {
-        fs::remove_file(&partial).map_err(write)?;
-    }
     let done = copy(shared, &partial)
         .map_err(|source| BackupError::Copy {
             path: path.to_owned(),
@@ -81,8 +79,11 @@ fn sync_folder(_: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+/// A name of its own for each attempt, so that two backups to one path never write one file.
 fn partial_path(path: &Path) -> PathBuf {
+    static ATTEMPTS: AtomicU64 = AtomicU64::new(0);
+    let attempt = ATTEMPTS.fetch_add(1, Ordering::Relaxed);
     let mut name = path.as_os_str().to_owned();
-    name.push(".partial");
+    name.push(format!(".partial-{}-{attempt}", std::process::id()));
     PathBuf::from(name)
 }

@@ -10,10 +10,12 @@ use dueline::store::{
 };
 use dueline::timers::KindSet;
 
+use crate::foreign::guarded;
 use crate::inbox::Push;
 use crate::read_session::{SharedSession, locked};
+use crate::send::{send_audit, send_batch, send_group};
 use crate::shared::Shared;
-use crate::store::{Owner, send_audit, send_batch, send_group};
+use crate::store::Owner;
 
 /// The handle for threads that may block.
 ///
@@ -140,6 +142,10 @@ impl NamespaceStore for BlockingStore {
         })
     }
 
+    fn is_contended(&self) -> bool {
+        !self.shared().writes.is_empty()
+    }
+
     fn stats<'a>(
         &'a self,
         partition: &'a Partition,
@@ -197,6 +203,6 @@ impl WakeStore for BlockingStore {
 
     fn before_park(&self) {
         self.end_reads();
-        self.shared().run_if_free();
+        guarded("committing", || self.shared().run_if_free());
     }
 }

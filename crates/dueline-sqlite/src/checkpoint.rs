@@ -25,7 +25,7 @@ impl Shared {
     /// Checkpoints if the log is long enough and nobody is committing; who is sees to it. The
     /// caller looks at the queue afterwards, as after a commit.
     pub(crate) fn checkpoint_if_due(&self) {
-        let Ok(mut side) = self.write_side.try_lock() else {
+        let Some(mut side) = self.try_write_side() else {
             return;
         };
         let Some(side) = side.as_mut() else { return };
@@ -37,8 +37,9 @@ impl Shared {
         count(&self.counting.checkpoints);
         let connection = &side.backend.connection;
         let done = if pages >= side.restart_at_pages.max(RESTART_PAGES) {
-            // Not at every commit, if a reader stays for long.
-            side.restart_at_pages = pages + CHECKPOINT_PAGES;
+            // A reader that stays (a backup, another program) makes this fail: tried ever more
+            // rarely, because other readers wait meanwhile.
+            side.restart_at_pages = pages.saturating_mul(2);
             self.gate.hold();
             let done = restart(connection, self.options.busy_timeout);
             self.gate.release();

@@ -4,8 +4,6 @@
 //! because the holder looks at the queue again *after* letting go: either the holder sees the new
 //! work, or the thread that queued it finds the connection free. So nothing is stranded.
 
-use std::sync::TryLockError;
-
 use dueline::sql::{Transaction, purge_orphans, schema};
 use dueline::store::{Batch, GroupOutcome, StoreError, StoreErrorKind};
 use rusqlite::ErrorCode;
@@ -15,7 +13,7 @@ use crate::error::{closed, store_error};
 use crate::gate::failed;
 use crate::open::{WriteSide, set_synchronous};
 use crate::options::Durability;
-use crate::shared::{AuditWork, GroupWork, Reply, Shared, Work};
+use crate::shared::{AuditWork, GroupWork, Reply, Shared, Work, send};
 
 /// Most requests of one transaction.
 const GROUP_REQUESTS_MAX: usize = 1_024;
@@ -39,12 +37,12 @@ impl Shared {
         if self.writes.is_empty() {
             return;
         }
-        let replies = match self.write_side.try_lock() {
-            Ok(mut side) => self.run_some(&mut side),
-            Err(TryLockError::Poisoned(poisoned)) => self.run_some(&mut poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => return,
+        let Some(mut side) = self.try_write_side() else {
+            return;
         };
-        replies.into_iter().for_each(|reply| reply());
+        let replies = self.run_some(&mut side);
+        drop(side);
+        send(replies);
         self.checkpoint_if_due();
         if !self.writes.is_empty() {
             self.writes.nudge();
@@ -55,7 +53,7 @@ impl Shared {
     pub(crate) fn run_all(&self) {
         while !self.writes.is_empty() {
             let replies = self.run_some(&mut self.locked_write_side());
-            replies.into_iter().for_each(|reply| reply());
+            send(replies);
             self.checkpoint_if_due();
         }
     }

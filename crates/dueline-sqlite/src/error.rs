@@ -63,6 +63,12 @@ pub enum OpenError {
         /// The database.
         path: PathBuf,
     },
+    /// The file system allows no write-ahead log, without which reads and writes block each other.
+    #[error("the file system of {} allows no write-ahead log; use a local disk", path.display())]
+    NoLog {
+        /// The database.
+        path: PathBuf,
+    },
     /// The database was written by a newer binary. It has not been touched.
     #[error("cannot open {}: {reason}", path.display())]
     NewerSchema {

@@ -4,7 +4,7 @@
 //! and a doubt that cannot be settled closes the store until the file opens again.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::{Arc, Barrier, Mutex};
 
 use rusqlite::ffi;
 
@@ -14,7 +14,7 @@ use crate::open::WriteSide;
 #[derive(Debug, Default)]
 pub(crate) struct Faults(Mutex<VecDeque<CommitFault>>);
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum CommitFault {
     /// Nothing arrives in the log.
     Before,
@@ -22,6 +22,8 @@ pub(crate) enum CommitFault {
     After,
     /// The disk is full, which says for certain that nothing arrived.
     Full,
+    /// No fault, but the commit takes from one meeting at the barrier to the next.
+    Slow(Arc<Barrier>),
 }
 
 impl Faults {
@@ -29,6 +31,11 @@ impl Faults {
         let fault = self.0.lock().unwrap().pop_front();
         let code = match fault {
             None => return side.backend.control("COMMIT"),
+            Some(CommitFault::Slow(barrier)) => {
+                barrier.wait();
+                barrier.wait();
+                return side.backend.control("COMMIT");
+            }
             Some(CommitFault::Before) => ffi::SQLITE_IOERR_FSYNC,
             Some(CommitFault::Full) => ffi::SQLITE_FULL,
             Some(CommitFault::After) => {
@@ -41,7 +48,9 @@ impl Faults {
 }
 
 mod tests {
-    use std::sync::Arc;
+    use std::sync::mpsc::{RecvTimeoutError, channel};
+    use std::sync::{Arc, Barrier};
+    use std::time::Duration;
 
     use dueline::store::{
         Batch, BatchOutcome, Group, NamespaceStore, Partition, ReadStore, StoreErrorKind, WakeStore,
@@ -58,7 +67,13 @@ mod tests {
     }
 
     fn fail(store: &SqliteStore, faults: &[CommitFault]) {
-        store.shared().faults.0.lock().unwrap().extend(faults);
+        store
+            .shared()
+            .faults
+            .0
+            .lock()
+            .unwrap()
+            .extend(faults.iter().cloned());
     }
 
     fn put(store: &dyn NamespaceStore, key: &'static str) -> Result<BatchOutcome, StoreErrorKind> {
@@ -83,7 +98,7 @@ mod tests {
             let store = open(&folder);
             let blocking = store.for_blocking_threads().unwrap();
             assert_eq!(put(&store, "first"), Ok(BatchOutcome::Committed));
-            fail(&store, &[fault]);
+            fail(&store, std::slice::from_ref(&fault));
             assert_eq!(put(&store, "doubtful"), Err(StoreErrorKind::Unknown));
             assert_eq!(has(&store, "doubtful"), Ok(arrived));
             assert_eq!(has(&*blocking, "doubtful"), Ok(arrived));
@@ -95,6 +110,32 @@ mod tests {
                 assert_eq!(has(&store, key), Ok(expected), "{key} after {fault:?}");
             }
         }
+    }
+
+    #[test]
+    fn nothing_is_read_to_anybody_before_a_doubt_is_settled() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open(&folder);
+        let barrier = Arc::new(Barrier::new(2));
+        let settling = CommitFault::Slow(Arc::clone(&barrier));
+        fail(&store, &[CommitFault::Before, settling]);
+        let (read, reads) = channel();
+        std::thread::scope(|scope| {
+            let (writer, reader, blocked) = (&store, &store, &store);
+            scope.spawn(move || assert_eq!(put(writer, "row"), Err(StoreErrorKind::Unknown)));
+            barrier.wait();
+            let also_read = read.clone();
+            scope.spawn(move || read.send(has(reader, "row")).unwrap());
+            scope.spawn(move || {
+                let blocking = blocked.for_blocking_threads().unwrap();
+                also_read.send(has(&*blocking, "row")).unwrap();
+            });
+            let early = reads.recv_timeout(Duration::from_millis(100));
+            assert_eq!(early, Err(RecvTimeoutError::Timeout));
+            barrier.wait();
+            assert_eq!(reads.recv(), Ok(Ok(false)));
+            assert_eq!(reads.recv(), Ok(Ok(false)));
+        });
     }
 
     #[test]
@@ -154,7 +195,7 @@ mod tests {
             let blocking = store.for_blocking_threads().unwrap();
             assert_eq!(put(&store, "first"), Ok(BatchOutcome::Committed));
             assert_eq!(has(&*blocking, "first"), Ok(true));
-            fail(&store, &[fault, CommitFault::Before]);
+            fail(&store, &[fault.clone(), CommitFault::Before]);
             assert_eq!(put(&store, "doubtful"), Err(StoreErrorKind::Unknown));
             let unavailable = StoreErrorKind::Unavailable;
             assert_eq!(has(&store, "first"), Err(unavailable));
@@ -185,7 +226,7 @@ mod tests {
         while has(&store, "doubtful").is_err() {
             tries += 1;
             assert!(tries < 3_000, "the store has not opened again");
-            std::thread::park_timeout(std::time::Duration::from_millis(10));
+            std::thread::park_timeout(Duration::from_millis(10));
         }
         assert_eq!(put(&store, "doubtful"), Ok(BatchOutcome::Committed));
     }

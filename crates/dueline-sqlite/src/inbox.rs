@@ -12,6 +12,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
+use crate::foreign::wake_all;
+
 /// How often the serving thread looks for lazily pushed work that nobody took.
 const TICK: Duration = Duration::from_millis(2);
 /// After so many ticks without a lazy push it stops looking.
@@ -127,7 +129,7 @@ impl<T> Inbox<T> {
         if more {
             self.pushed.notify_one();
         }
-        room.into_iter().for_each(Waker::wake);
+        wake_all(room);
         taken
     }
 
@@ -147,7 +149,7 @@ impl<T> Inbox<T> {
         state.closed = true;
         let room = std::mem::take(&mut state.waiting_for_room);
         drop(state);
-        room.into_iter().for_each(Waker::wake);
+        wake_all(room);
         self.pushed.notify_all();
     }
 

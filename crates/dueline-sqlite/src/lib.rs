@@ -54,13 +54,16 @@ mod counters;
 mod error;
 #[cfg(test)]
 mod faults;
+mod foreign;
 mod gate;
 mod inbox;
+pub mod inspect;
 mod lock;
 mod oneshot;
 mod open;
 mod options;
 mod read_session;
+mod send;
 mod shared;
 mod store;
 mod threads;

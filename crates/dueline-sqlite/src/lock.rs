@@ -39,8 +39,38 @@ impl FileLock {
     }
 }
 
+impl FileLock {
+    /// Whether somebody holds the lock of this database. Asks without keeping it.
+    pub(crate) fn is_taken(database: &Path) -> Result<bool, OpenError> {
+        let lock = lock_path(database);
+        let file = match File::open(&lock) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(OpenError::cannot_open(&lock, error)),
+        };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(false),
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Err(TryLockError::Error(error)) => Err(OpenError::cannot_open(&lock, error)),
+        }
+    }
+}
+
 fn lock_path(database: &Path) -> PathBuf {
-    let mut name = database.as_os_str().to_owned();
-    name.push(".lock");
+    beside(database, ".lock")
+}
+
+/// The path of a file beside the database, as SQLite names them: beside the file that a symbolic
+/// link leads to, so that every name of a database has one lock and one log.
+pub(crate) fn beside(database: &Path, suffix: &str) -> PathBuf {
+    let real = database.canonicalize().ok().or_else(|| {
+        let folder = match database.parent()? {
+            folder if folder.as_os_str().is_empty() => Path::new("."),
+            folder => folder,
+        };
+        Some(folder.canonicalize().ok()?.join(database.file_name()?))
+    });
+    let mut name = real.unwrap_or_else(|| database.to_owned()).into_os_string();
+    name.push(suffix);
     PathBuf::from(name)
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use dueline::sql::{Writer, schema};
 use dueline::store::StoreError;
-use rusqlite::{Connection, FileControl, OpenFlags, hooks::Wal};
+use rusqlite::{Connection, OpenFlags, hooks::Wal};
 
 use crate::backend::Backend;
 use crate::error::OpenError;
@@ -69,7 +69,7 @@ pub(crate) fn open_write_side(path: &Path, options: &Options) -> Result<WriteSid
         });
     }
     refuse_others(path, &connection)?;
-    set_up(&connection, options).map_err(from_sqlite)?;
+    set_up(path, &connection, options)?;
     let log_pages = watch_log(&mut connection).map_err(from_sqlite)?;
     let backend = Backend::new(connection, Arc::clone(&options.clock)).map_err(from_sqlite)?;
     migrate(path, &backend)?;
@@ -116,22 +116,23 @@ fn refuse_others(path: &Path, connection: &Connection) -> Result<(), OpenError> 
     }
 }
 
-fn set_up(connection: &Connection, options: &Options) -> rusqlite::Result<()> {
-    connection.pragma_update(None, "page_size", options.page_size.bytes())?;
-    let mode: String =
-        connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
+fn set_up(path: &Path, connection: &Connection, options: &Options) -> Result<(), OpenError> {
+    let from_sqlite = |error| OpenError::from_sqlite(path, error);
+    connection
+        .pragma_update(None, "page_size", options.page_size.bytes())
+        .map_err(from_sqlite)?;
+    // The log goes with a clean close, as is SQLite's habit. Keeping its file would save the next
+    // start the price of growing it again, but its frames would stay valid: a database restored
+    // over the old one would have them replayed on top.
+    let mode: String = connection
+        .pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))
+        .map_err(from_sqlite)?;
     if !mode.eq_ignore_ascii_case("wal") {
-        tracing::warn!(
-            mode,
-            "the file system allows no write-ahead log; commits are slower"
-        );
+        return Err(OpenError::NoLog {
+            path: path.to_owned(),
+        });
     }
-    set_synchronous(connection, options.durability)?;
-    // The log keeps its file and its size, so that it is overwritten in place: a sync of blocks
-    // that exist costs half of one that makes the file grow.
-    let mut persist = 1;
-    connection.file_control(Some("main"), FileControl::PersistWal(&mut persist))?;
-    Ok(())
+    set_synchronous(connection, options.durability).map_err(from_sqlite)
 }
 
 pub(crate) fn set_synchronous(
@@ -185,8 +186,6 @@ pub(crate) fn open_reader(path: &Path, options: &Options) -> rusqlite::Result<Ba
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(options.busy_timeout)?;
     connection.pragma_update(None, "query_only", true)?;
-    let mut persist = 1;
-    connection.file_control(Some("main"), FileControl::PersistWal(&mut persist))?;
     Backend::new(connection, Arc::clone(&options.clock))
 }
 

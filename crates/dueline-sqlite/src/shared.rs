@@ -1,15 +1,16 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 
 use dueline::sql::{OrphanWake, Reads};
 use dueline::store::{AuditPage, Group, GroupOutcome, Partition, StoreError};
 
 use crate::counters::Counting;
+use crate::foreign::guarded;
 use crate::gate::Gate;
 use crate::inbox::Inbox;
-use crate::lock::FileLock;
+use crate::lock::{FileLock, beside};
 use crate::oneshot::Answer;
 use crate::open::WriteSide;
 use crate::options::Options;
@@ -44,6 +45,13 @@ pub(crate) struct AuditWork {
 /// is woken may run, or drop, anything.
 pub(crate) type Reply = Box<dyn FnOnce() + Send>;
 
+/// Sends answers.
+pub(crate) fn send(replies: Vec<Reply>) {
+    for reply in replies {
+        guarded("answering", reply);
+    }
+}
+
 /// A read of an asynchronous caller.
 pub(crate) type ReadJob = Box<dyn FnOnce(Result<Reads<'_>, StoreError>) -> Reply + Send>;
 
@@ -59,7 +67,7 @@ pub(crate) struct Shared {
     pub(crate) writes: Inbox<Work>,
     pub(crate) reads: Inbox<ReadJob>,
     /// `None` while the store is failed or closed. Whoever holds it commits.
-    pub(crate) write_side: Mutex<Option<WriteSide>>,
+    write_side: Mutex<Option<WriteSide>>,
     sessions: Mutex<Vec<Weak<Mutex<ReadSession>>>>,
     orphans: Mutex<Vec<OrphanWake>>,
     lock: Mutex<Option<FileLock>>,
@@ -106,6 +114,16 @@ impl Shared {
         self.write_side
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The write connection, if nobody holds it.
+    pub(crate) fn try_write_side(&self) -> Option<MutexGuard<'_, Option<WriteSide>>> {
+        match self.write_side.try_lock() {
+            Ok(side) => Some(side),
+            // A panic under the lock left nothing half done: the next transaction rolls back.
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// A session for the calling thread, known to the store so that it can be closed.
@@ -159,8 +177,7 @@ impl Shared {
 
     /// Bytes of the log's file; 0 if there is none.
     pub(crate) fn log_bytes(&self) -> u64 {
-        let mut name = self.path.as_os_str().to_owned();
-        name.push("-wal");
-        fs::metadata(name).map_or(0, |metadata| metadata.len())
+        let log = beside(&self.path, "-wal");
+        fs::metadata(log).map_or(0, |metadata| metadata.len())
     }
 }

@@ -1,34 +1,34 @@
-use std::future::{Future, poll_fn};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::Poll;
 
+use dueline::BoxFuture;
 use dueline::sql::Reads;
 use dueline::store::{
     AuditPage, Batch, BatchOutcome, Capabilities, Group, GroupOutcome, Key, NamespaceStore,
     Partition, PartitionPage, PartitionStats, ReadStore, ScanPage, ScanRange, StoreError, Value,
-    WakeCursor, WakePage, WakeStore, validate_batch,
+    WakeCursor, WakePage, WakeStore,
 };
 use dueline::timers::KindSet;
-use dueline::{BoxFuture, MaybeSend};
 
 use crate::backup::backup;
 use crate::blocking::BlockingStore;
 use crate::counters::Counters;
 use crate::error::{BackupError, OpenError, closed, store_error};
-use crate::inbox::{Inbox, Push, Refused};
+use crate::inbox::Push;
 use crate::lock::FileLock;
 use crate::oneshot::oneshot;
 use crate::open::open;
-use crate::options::Options;
-use crate::shared::{AuditWork, GroupWork, ReadJob, Reply, Shared, Work};
+use crate::options::{Durability, Options};
+use crate::send::{push, send_audit, send_batch, send_group};
+use crate::shared::{ReadJob, Reply, Shared};
 use crate::threads::Threads;
 
 /// A store on one SQLite file. Cheap to clone; the file is closed by [`close`](Self::close) or when
 /// the last clone, and the last handle of
 /// [`for_blocking_threads`](WakeStore::for_blocking_threads), is dropped.
 ///
-/// No call blocks the thread that polls it, except the few that say so.
+/// No call blocks the thread that polls it, except the few that say so; dropping the last handle
+/// blocks as `close` does.
 #[derive(Clone, Debug)]
 pub struct SqliteStore {
     owner: Arc<Owner>,
@@ -103,6 +103,11 @@ impl SqliteStore {
         &self.shared().path
     }
 
+    /// What an acknowledged commit survives.
+    pub fn durability(&self) -> Durability {
+        self.shared().options.durability
+    }
+
     /// What the store has done since it was opened.
     pub fn counters(&self) -> Counters {
         self.shared().counting.show()
@@ -166,99 +171,6 @@ impl SqliteStore {
     }
 }
 
-/// Queues an item, waiting for room; gives it back if the queue is closed.
-fn push<T: MaybeSend>(
-    inbox: &Inbox<T>,
-    item: T,
-    how: Push,
-) -> impl Future<Output = Result<(), T>> + MaybeSend {
-    let mut item = Some(item);
-    poll_fn(move |context| {
-        let Some(queued) = item.take() else {
-            return Poll::Ready(Ok(()));
-        };
-        match inbox.push(queued, how, context.waker()) {
-            Ok(()) => Poll::Ready(Ok(())),
-            Err(Refused::Closed(back)) => Poll::Ready(Err(back)),
-            Err(Refused::Full(back)) => {
-                item = Some(back);
-                Poll::Pending
-            }
-        }
-    })
-}
-
-/// Sends one batch through the writer.
-pub(crate) async fn send_batch(
-    shared: &Shared,
-    partition: &Partition,
-    batch: Batch,
-    how: Push,
-) -> Result<BatchOutcome, StoreError> {
-    validate_batch(&batch)?;
-    let mut done = send_group(shared, partition, Group::from(vec![batch]), how).await;
-    match (done.outcomes.pop(), done.stopped_by) {
-        (Some(outcome), _) => Ok(outcome),
-        (None, Some(error)) => Err(error),
-        (None, None) => Err(lost()),
-    }
-}
-
-/// Sends a group through the writer.
-pub(crate) async fn send_group(
-    shared: &Shared,
-    partition: &Partition,
-    group: Group,
-    how: Push,
-) -> GroupOutcome {
-    if group.batches.is_empty() && group.settles.is_empty() {
-        return GroupOutcome::default();
-    }
-    if let Err(error) = shared.gate.check() {
-        return GroupOutcome::stopped(error);
-    }
-    let (answer, awaited) = oneshot();
-    let work = Work::Group(GroupWork {
-        partition: partition.clone(),
-        group,
-        answer,
-    });
-    if push(&shared.writes, work, how).await.is_err() {
-        return GroupOutcome::stopped(closed());
-    }
-    awaited
-        .await
-        .unwrap_or_else(|| GroupOutcome::stopped(lost()))
-}
-
-/// Has the writer audit wakes.
-pub(crate) async fn send_audit(
-    shared: &Shared,
-    after: Option<&Partition>,
-    limit: usize,
-    how: Push,
-) -> Result<AuditPage, StoreError> {
-    if limit == 0 {
-        return Err(StoreError::invalid("an audit needs a limit of at least 1"));
-    }
-    shared.gate.check()?;
-    let (answer, awaited) = oneshot();
-    let work = Work::Audit(AuditWork {
-        after: after.cloned(),
-        limit,
-        answer,
-    });
-    if push(&shared.writes, work, how).await.is_err() {
-        return Err(closed());
-    }
-    awaited.await.unwrap_or_else(|| Err(lost()))
-}
-
-/// The writer died with the request in its hands.
-fn lost() -> StoreError {
-    StoreError::unknown("the store ended while the batch was with it; read again before deciding")
-}
-
 impl ReadStore for SqliteStore {
     fn get<'a>(
         &'a self,
@@ -319,6 +231,10 @@ impl NamespaceStore for SqliteStore {
         group: Group,
     ) -> BoxFuture<'a, GroupOutcome> {
         Box::pin(send_group(self.shared(), partition, group, Push::Eager))
+    }
+
+    fn is_contended(&self) -> bool {
+        !self.shared().writes.is_empty()
     }
 
     fn stats<'a>(

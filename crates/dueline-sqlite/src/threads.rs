@@ -1,7 +1,6 @@
 //! The store's own threads.
 
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -11,10 +10,11 @@ use dueline::store::StoreError;
 
 use crate::counters::count;
 use crate::error::{closed, store_error};
+use crate::foreign::guarded;
 use crate::inbox::Woken;
 use crate::open::{WriteSide, open_write_side};
 use crate::read_session::{SharedSession, locked};
-use crate::shared::Shared;
+use crate::shared::{Shared, send};
 
 /// Most reads that share one snapshot.
 const READS_PER_SNAPSHOT: usize = 64;
@@ -85,18 +85,6 @@ fn serve_writes(shared: &Shared) {
     shared.finish();
 }
 
-/// A clock or a waker is foreign code: its panic must not end the thread that everybody waits for.
-/// Requests it was busy with are answered as `Unknown`; an open transaction is rolled back by the
-/// next one.
-fn guarded(doing: &str, work: impl FnOnce()) {
-    if catch_unwind(AssertUnwindSafe(work)).is_err() {
-        tracing::error!(
-            doing,
-            "a clock or a waker panicked on a thread of the store"
-        );
-    }
-}
-
 fn serve_reads(shared: &Shared) {
     let session = shared.new_session();
     while shared.reads.wait(None) != Woken::Closed {
@@ -127,7 +115,7 @@ fn read_some(shared: &Shared, session: &SharedSession) {
     }
     reading.end();
     drop(reading);
-    replies.into_iter().for_each(|reply| reply());
+    send(replies);
 }
 
 impl Shared {
@@ -174,7 +162,7 @@ impl Shared {
             drop(work);
         }
         for job in self.reads.take(|_| true) {
-            job(Err(closed()))();
+            send(vec![job(Err(closed()))]);
         }
         self.release_lock();
     }

@@ -32,6 +32,7 @@ pub mod conformance;
 mod entropy;
 mod fault_store;
 mod handler;
+pub mod model;
 mod partition;
 
 pub use block_on::block_on;

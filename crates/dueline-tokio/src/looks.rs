@@ -151,3 +151,67 @@ impl GroupLooks {
         drop(self.times_ms.split_off(&horizon_ms));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KIND: TimerKind = TimerKind(16);
+
+    fn looks() -> Looks {
+        let looks = Looks::default();
+        looks.watch([KindSet::from_iter([KIND])]);
+        looks.open(0);
+        looks
+    }
+
+    fn lower(looks: &Looks, at_ms: u64) {
+        looks.lower([(KIND, at_ms)].into_iter());
+    }
+
+    #[test]
+    fn times_before_the_horizon_are_kept_and_later_ones_left_to_it() {
+        let looks = looks();
+        lower(&looks, 50);
+        looks.close(0, 100);
+        lower(&looks, 70);
+        lower(&looks, 100);
+        looks.lower([(TimerKind(99), 1)].into_iter());
+        assert_eq!(looks.next(0), (Some(50), 100));
+        assert!(looks.take_due(0, 50));
+        assert_eq!(looks.next(0), (Some(70), 100));
+        assert!(!looks.take_due(0, 69));
+        assert!(looks.take_due(0, 70));
+        assert_eq!(looks.next(0), (None, 100));
+    }
+
+    #[test]
+    fn more_times_than_can_be_kept_pull_the_horizon_in_and_lose_none() {
+        let looks = looks();
+        let put = 2 * TIMES_MAX as u64;
+        (0..put).for_each(|at_ms| lower(&looks, put - at_ms));
+        let (first_ms, horizon_ms) = looks.next(0);
+        assert_eq!(first_ms, Some(1));
+        assert_eq!(
+            horizon_ms,
+            TIMES_MAX as u64 + 1,
+            "what was forgotten lies behind it"
+        );
+    }
+
+    #[test]
+    fn only_a_time_before_the_end_of_the_sleep_wakes_the_driver() {
+        let looks = looks();
+        let woken = || std::mem::take(&mut *looks.signal().raised_for_test());
+        lower(&looks, 10);
+        assert!(!woken(), "it is awake and will look");
+        assert_eq!(looks.fall_asleep(500, [0].into_iter()), 10);
+        lower(&looks, 10);
+        assert!(!woken());
+        lower(&looks, 9);
+        assert!(woken());
+        looks.wake_up();
+        lower(&looks, 1);
+        assert!(!woken());
+    }
+}

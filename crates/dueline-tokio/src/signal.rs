@@ -32,6 +32,11 @@ impl Signal {
         *raised = false;
     }
 
+    #[cfg(test)]
+    pub(crate) fn raised_for_test(&self) -> MutexGuard<'_, bool> {
+        self.lock()
+    }
+
     fn lock(&self) -> MutexGuard<'_, bool> {
         self.raised.lock().unwrap_or_else(PoisonError::into_inner)
     }

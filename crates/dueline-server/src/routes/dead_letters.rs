@@ -23,7 +23,7 @@ pub(super) async fn list(
     Ok(Json(list).into_response())
 }
 
-/// `POST …/dead-letters/{id}:requeue` and `:purge`.
+/// `POST .../dead-letters/{id}:requeue` and `:purge`.
 pub(super) async fn verb(
     State(service): State<Service>,
     request: Request,
@@ -31,7 +31,7 @@ pub(super) async fn verb(
     let (parts, body) = request.into_parts();
     let unknown = || {
         Problem::no_route(
-            "a dead letter has two verbs: POST …/dead-letters/{id}:requeue and :purge",
+            "a dead letter has two verbs: POST .../dead-letters/{id}:requeue and :purge",
         )
     };
     let (id, verb) = names::id_and_verb(&parts.uri)?.ok_or_else(unknown)?;
@@ -50,7 +50,7 @@ pub(super) async fn verb(
     }
 }
 
-/// `POST …/dead-letters:requeue`, a page at a time.
+/// `POST .../dead-letters:requeue`, a page at a time.
 pub(super) async fn requeue_all(
     State(service): State<Service>,
     request: Request,

@@ -14,7 +14,7 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'.')
     .remove(b'~');
 
-/// Where the partition lies in `/v1/partitions/{partition}/…`.
+/// Where the partition lies in `/v1/partitions/{partition}/...`.
 const PARTITION_AT: usize = 3;
 /// Where the id lies in `/v1/partitions/{partition}/timers/{id}`.
 const ID_AT: usize = 5;

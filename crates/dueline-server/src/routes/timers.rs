@@ -100,7 +100,7 @@ pub(super) async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// `POST …/timers/{id}:fire-now`.
+/// `POST .../timers/{id}:fire-now`.
 pub(super) async fn verb(
     State(service): State<Service>,
     request: Request,
@@ -111,7 +111,7 @@ pub(super) async fn verb(
     };
     if verb != "fire-now" {
         return Err(Problem::no_route(
-            "a timer has one verb: POST …/timers/{id}:fire-now",
+            "a timer has one verb: POST .../timers/{id}:fire-now",
         ));
     }
     let partition = names::partition(&parts.uri)?;

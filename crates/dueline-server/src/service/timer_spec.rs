@@ -60,7 +60,10 @@ pub(crate) fn timer_spec(
     let payload = payload(fields, errors);
     if !fields.has("target") {
         let pointer = pointer_to(fields.pointer(), "target");
-        errors.add(pointer, "a timer needs a target: {\"url\": \"https://…\"}");
+        errors.add(
+            pointer,
+            "a timer needs a target: {\"url\": \"https://...\"}",
+        );
     }
     let target = fields
         .take_object("target", errors)

@@ -78,7 +78,7 @@ impl Retry {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Envelope {
-    /// `{"type": "timer.fired", "timestamp": …, "data": {…}}`.
+    /// `{"type": "timer.fired", "timestamp": ..., "data": {...}}`.
     #[default]
     Event,
     /// The payload alone.

@@ -17,7 +17,7 @@ use dueline::rows::{PauseKey, TimerKey};
 use dueline::runtime::Clock;
 use dueline::store::{Batch, BatchOutcome, Key, NamespaceStore, Partition, Value, WakeStore};
 use dueline::timers::{KindSet, TimerKind};
-use dueline_sqlite::{Options, SqliteStore};
+use dueline_sqlite::{OpenError, Options, SqliteStore};
 
 #[derive(Debug, Default)]
 pub(crate) struct ManualClock(AtomicI64);
@@ -65,6 +65,11 @@ impl Home {
 
     pub(crate) fn open(&self) -> SqliteStore {
         SqliteStore::open(self.path(), self.options()).unwrap()
+    }
+
+    /// The error that opening ends in.
+    pub(crate) fn refused(&self) -> OpenError {
+        SqliteStore::open(self.path(), self.options()).unwrap_err()
     }
 
     /// A connection of another program to the same file.
@@ -152,4 +157,25 @@ pub(crate) fn wakes(store: &dyn WakeStore) -> Vec<(u64, String, u8)> {
         .into_iter()
         .map(|wake| (wake.at_ms, wake.partition.to_string(), wake.kind.0))
         .collect()
+}
+
+/// Starts a test of this binary as a process of its own, behind a shell script that runs in a mount
+/// namespace of its own with the folder as `$FOLDER`. `false` where that is not allowed (it takes a
+/// superuser on Linux): the test then has nothing to say.
+pub(crate) fn in_namespace(script: &str, test: &str, folder: &std::path::Path) -> bool {
+    let script = format!("{script} || exit 77; exec \"$0\" --exact {test} --nocapture");
+    let child = std::process::Command::new("unshare")
+        .args(["--mount", "sh", "-c", &script])
+        .arg(std::env::current_exe().unwrap())
+        .env("FOLDER", folder)
+        .output();
+    let Ok(child) = child else { return false };
+    let said = String::from_utf8_lossy(&child.stdout);
+    let errors = String::from_utf8_lossy(&child.stderr);
+    if child.status.code() == Some(77) || errors.starts_with("unshare:") {
+        return false;
+    }
+    assert!(child.status.success(), "{said}\n{errors}");
+    assert!(said.contains("1 passed"), "{said}");
+    true
 }

@@ -21,6 +21,7 @@ pub(super) fn audit(subject: &Subject, limit: usize) -> (usize, usize) {
         if page.next.is_none() {
             return (partitions, repairs);
         }
+        assert_ne!(page.next, after, "a page moves its cursor on");
         after = page.next;
     }
 }

@@ -20,6 +20,9 @@ pub(super) fn walk(subject: &Subject, limit: usize) -> Vec<Partition> {
         if page.next.is_none() {
             return found;
         }
+        assert_ne!(page.next, after, "a page moves its cursor on");
+        let met: BTreeSet<_> = found.iter().collect();
+        assert_eq!(met.len(), found.len(), "no partition is met twice");
         after = page.next;
     }
 }
@@ -93,6 +96,10 @@ pub fn a_walk_goes_on_when_its_place_is_gone(make: Make<'_>) {
     while let Some(place) = after {
         let page = block_on(store.partitions(Some(&place), 1)).expect("a page");
         rest.extend(page.partitions);
+        assert!(
+            rest.len() <= 2,
+            "two partitions are left behind {first}: {rest:?}"
+        );
         after = page.next;
     }
     assert_eq!(rest.len(), 2);

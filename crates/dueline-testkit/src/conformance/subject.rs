@@ -155,9 +155,14 @@ impl Subject {
                 "a page has at most `limit` rows"
             );
             rows.extend(page.rows);
+            assert!(
+                rows.is_sorted_by(|(one, _), (next, _)| one < next),
+                "rows ascend, none twice"
+            );
             if page.next.is_none() {
                 return rows;
             }
+            assert_ne!(page.next, range.after, "a page moves its cursor on");
             range.after = page.next;
         }
     }
@@ -196,6 +201,7 @@ impl Subject {
             if page.next.is_none() {
                 return wakes;
             }
+            assert_ne!(page.next, after, "a page moves its cursor on");
             after = page.next;
         }
     }

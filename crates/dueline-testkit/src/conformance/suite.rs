@@ -2,12 +2,9 @@
 
 /// Expands to one `#[test]` per case of the [suite](crate::conformance): a module per theme.
 ///
-/// Takes the function that makes a fresh store, by a path or as a closure without captures, and the
-/// features of the store.
-///
-/// ```ignore
-/// dueline_testkit::conformance_suite!(make_store; wakes, capacity, reopen);
-/// ```
+/// Takes the function that makes a fresh store, by a path or as a closure without captures, and
+/// behind a `;` the features of the store, of which there may be none:
+/// `conformance_suite!(make_store; wakes, capacity, reopen)`.
 #[macro_export]
 macro_rules! conformance_suite {
     ($make:expr; $($feature:ident),* $(,)?) => {

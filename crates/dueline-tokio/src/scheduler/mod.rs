@@ -92,7 +92,6 @@ impl Scheduler {
             self.dispatch();
             self.step_audit(reading.monotonic);
             self.step_requeue(reading.monotonic);
-            self.answer_drains(reading.now_ms);
         }
         self.report_overruns(reading.monotonic);
         reading
@@ -121,6 +120,9 @@ impl Scheduler {
 
     /// Tells those who wait for it that nothing is left to run.
     fn answer_drains(&mut self, now_ms: u64) {
+        if self.drains.is_empty() || !self.starts_ticks() {
+            return;
+        }
         let busy = self.book.queued() > 0
             || self.book.running() > 0
             || self.shared.calls.outstanding() > 0

@@ -12,6 +12,7 @@ impl Scheduler {
     pub(super) fn sleep(&mut self, reading: Reading) {
         let (wait, next_wake_ms) = self.time_until_next(reading);
         self.publish(next_wake_ms);
+        self.answer_drains(reading.now_ms);
         if wait.is_zero() {
             return;
         }

@@ -32,7 +32,7 @@ struct Call {
 /// What becomes of a claim whose call is over.
 pub(crate) enum CallEnd {
     /// It ended: settle it.
-    Finished(FinishedCall),
+    Finished(Box<FinishedCall>),
     /// It was cut, by the end of the async runtime or of the driver: give the claim back.
     Cut(Claim),
 }
@@ -77,8 +77,10 @@ impl Calls {
             watch.finish(finished);
             drop(busy);
         });
-        if let Some(call) = self.lock().calls.get_mut(&id) {
-            call.task = Some(task);
+        match self.lock().calls.get_mut(&id) {
+            Some(call) => call.task = Some(task),
+            // It has ended already, or was cut before its task was known.
+            None => task.abort(),
         }
     }
 
@@ -145,7 +147,7 @@ impl<F: Fn(CallEnd)> CallWatch<F> {
         let ours = self.calls.lock().calls.remove(&self.id).is_some();
         let ended = self.ended.take();
         if let (true, Some(ended)) = (ours, ended) {
-            ended(CallEnd::Finished(finished));
+            ended(CallEnd::Finished(Box::new(finished)));
         }
     }
 }

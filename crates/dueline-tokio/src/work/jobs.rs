@@ -122,7 +122,7 @@ pub(crate) fn tick(
 fn end_call(shared: &Arc<Shared>, end: CallEnd) {
     let of_job = Arc::clone(shared);
     match end {
-        CallEnd::Finished(finished) => shared.pool.push_urgent(settle(of_job, finished)),
+        CallEnd::Finished(finished) => shared.pool.push_urgent(settle(of_job, *finished)),
         CallEnd::Cut(claim) => shared.pool.push_urgent(release(of_job, claim)),
     }
 }

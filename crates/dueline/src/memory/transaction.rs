@@ -122,3 +122,34 @@ impl Drop for Transaction<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    #[test]
+    fn a_panic_between_two_writes_leaves_no_trace() {
+        let mut state = State::default();
+        let partition = Partition::new("p").unwrap();
+        let mut setup = Transaction::begin(&mut state, &partition);
+        setup.write(Write::Put("changed".into(), "1".into()));
+        setup.write(Write::Put("deleted".into(), "2".into()));
+        setup.commit(BackendNow(Some(0)));
+        let before = state.partition(&partition).cloned();
+        let bytes = state.bytes();
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            let mut transaction = Transaction::begin(&mut state, &partition);
+            transaction.write(Write::Put("changed".into(), "new".into()));
+            transaction.write(Write::Put("changed".into(), "newer".into()));
+            transaction.write(Write::Delete("deleted".into()));
+            transaction.write(Write::Put("w\0\x10".into(), "3".into()));
+            panic!("halfway");
+        }));
+        assert!(result.is_err());
+        assert_eq!(state.partition(&partition).cloned(), before);
+        assert_eq!(state.bytes(), bytes);
+        assert_eq!(state.wakes.all(), []);
+    }
+}

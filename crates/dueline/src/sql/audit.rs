@@ -1,13 +1,24 @@
 //! The audit: does every lane that is not paused have its wake?
+//!
+//! Most lanes have it where one probe finds it: at their first row's due, where the row was put, or
+//! where the writer last set it. What is left, lanes that were overdue when their wake was set
+//! before a restart, is looked for in one walk per kind over its wakes, from the latest back, and
+//! not in one walk per lane: with many overdue lanes that would hold up the writer.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use super::conn::{SqlConn, SqlParam, exists};
 use super::due::partitions_behind;
 use super::lanes::{column, first_key, insert_wake, is_paused, now_column, wake_params};
 use super::statements as sql;
-use super::writer::{MemoryChange, Writer};
+use super::writer::{Lane, MemoryChange, Writer};
 use crate::kind::TimerKind;
 use crate::rows::{TimerKey, class, class_end, class_start, lane_head};
 use crate::store::{AuditPage, Partition, StoreError, WakeRepair};
+
+/// By kind and partition, the latest time at which a lane's wake may lie.
+type Unproven = BTreeMap<u8, BTreeMap<i64, i64>>;
 
 impl Writer {
     /// Looks at the lanes of up to `limit` partitions behind the one given and sets each wake that
@@ -22,19 +33,27 @@ impl Writer {
         limit: usize,
     ) -> Result<(AuditPage, MemoryChange), StoreError> {
         let (partitions, more) = partitions_behind(conn, after, limit)?;
+        let mut unproven = Unproven::new();
+        for (_, part) in &partitions {
+            self.probe_lanes(conn, *part, &mut unproven)?;
+        }
+        for (kind, lanes) in &mut unproven {
+            prove(conn, *kind, lanes)?;
+        }
         let mut page = AuditPage {
             partitions: partitions.len(),
             ..AuditPage::default()
         };
         let mut change = MemoryChange::default();
         for (partition, part) in &partitions {
-            for (kind, at) in self.missing_wakes(conn, *part)? {
-                insert_wake(conn, (*part, kind), at)?;
-                change.armed.insert((*part, kind), Some(at));
+            for (kind, lanes) in &unproven {
+                let Some(at) = lanes.get(part) else { continue };
+                insert_wake(conn, (*part, *kind), *at)?;
+                change.armed.insert((*part, *kind), Some(*at));
                 page.repairs.push(WakeRepair {
                     partition: partition.clone(),
-                    kind: TimerKind(kind),
-                    at_ms: u64::try_from(at).unwrap_or(0),
+                    kind: TimerKind(*kind),
+                    at_ms: u64::try_from(*at).unwrap_or(0),
                 });
             }
         }
@@ -44,13 +63,13 @@ impl Writer {
         Ok((page, change))
     }
 
-    /// The lanes of a partition, one seek each, whose wake is missing or late, with the wake due.
-    fn missing_wakes(
+    /// Probes the lanes of a partition, found by one seek each, and notes those without a hit.
+    fn probe_lanes(
         &mut self,
         conn: &dyn SqlConn,
         part: i64,
-    ) -> Result<Vec<(u8, i64)>, StoreError> {
-        let mut missing = Vec::new();
+        unproven: &mut Unproven,
+    ) -> Result<(), StoreError> {
         let mut start = class_start(class::TIMER);
         let end = class_end(class::TIMER);
         while let Some(key) = first_key(conn, part, &start, &end)? {
@@ -59,20 +78,18 @@ impl Writer {
             start = TimerKey::lane_end(head.kind);
             let due = column(head.due_ms);
             let latest = due.max(now_column(conn));
-            if is_paused(conn, part, kind)? || self.has_wake(conn, (part, kind), due, latest)? {
-                continue;
+            if !is_paused(conn, part, kind)? && !self.probe(conn, (part, kind), due, latest)? {
+                unproven.entry(kind).or_default().insert(part, latest);
             }
-            missing.push((kind, latest));
         }
-        Ok(missing)
+        Ok(())
     }
 
-    /// Whether a wake at or before `latest` is stored: at the row's due, where it was put; where the
-    /// writer last set it; else anywhere among the kind's earlier wakes.
-    fn has_wake(
+    /// Whether a wake lies at the row's due, or where the writer last set it, if early enough.
+    fn probe(
         &mut self,
         conn: &dyn SqlConn,
-        lane: (i64, u8),
+        lane: Lane,
         due: i64,
         latest: i64,
     ) -> Result<bool, StoreError> {
@@ -82,12 +99,25 @@ impl Writer {
                 return Ok(true);
             }
         }
-        let (part, kind) = lane;
-        let params = [
-            SqlParam::Int(i64::from(kind)),
-            SqlParam::Int(latest),
-            SqlParam::Int(part),
-        ];
-        exists(conn, sql::WAKE_UP_TO, &params)
+        Ok(false)
     }
+}
+
+/// Takes out the lanes of a kind that have a wake early enough.
+fn prove(conn: &dyn SqlConn, kind: u8, lanes: &mut BTreeMap<i64, i64>) -> Result<(), StoreError> {
+    let Some(latest) = lanes.values().copied().max() else {
+        return Ok(());
+    };
+    let params = [SqlParam::Int(i64::from(kind)), SqlParam::Int(latest)];
+    conn.query(sql::WAKES_UP_TO, &params, &mut |row| {
+        let (at, part) = (row.int(0)?, row.int(1)?);
+        if lanes.get(&part).is_some_and(|latest| at <= *latest) {
+            lanes.remove(&part);
+        }
+        Ok(if lanes.is_empty() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        })
+    })
 }

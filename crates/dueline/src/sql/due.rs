@@ -87,16 +87,22 @@ impl Reads<'_> {
         };
         let mut found = Vec::new();
         let mut orphans = Vec::new();
+        let mut until = column(until_ms);
         let mut next_kind = 0;
         while let Some(kind) = self.next_kind(next_kind)? {
             next_kind = i64::from(kind) + 1;
-            if kinds.contains(TimerKind(kind)) {
-                let start = start_of(kind, cursor, cursor_part);
-                let until = column(until_ms);
-                self.wakes_of(kind, start, until, limit + 1, &mut found, &mut orphans)?;
+            if !kinds.contains(TimerKind(kind)) {
+                continue;
+            }
+            let start = start_of(kind, cursor, cursor_part);
+            self.wakes_of(kind, start, until, limit + 1, &mut found, &mut orphans)?;
+            found.sort_unstable_by_key(|wake| (wake.at, wake.kind, wake.part));
+            if found.len() > limit {
+                // The page is full: of the kinds to come only what is earlier than its end counts.
+                found.truncate(limit + 1);
+                until = found.last().map_or(until, |last| last.at);
             }
         }
-        found.sort_unstable_by_key(|wake| (wake.at, wake.kind, wake.part));
         let more = found.len() > limit;
         found.truncate(limit);
         let wakes = found

@@ -36,8 +36,9 @@ impl LaneWork {
 
     pub(super) fn settle(&mut self, served_ms: &[u64]) {
         self.settle = true;
-        self.served
-            .extend(served_ms.iter().filter_map(|at| i64::try_from(*at).ok()));
+        // No wake is stored beyond the last time, and no host is given an integer it may round.
+        let stored = served_ms.iter().filter(|at| **at <= DUE_MS_MAX);
+        self.served.extend(stored.map(|at| column(*at)));
     }
 }
 

@@ -31,8 +31,8 @@ pub(super) const WAKE_DELETE: &str = "DELETE FROM wake WHERE kind = ?1 AND at = 
 pub(super) const WAKE_PURGE: &str = "DELETE FROM wake WHERE kind = ?1 AND at = ?2 AND part = ?3 \
      AND NOT EXISTS (SELECT 1 FROM part WHERE id = ?3)";
 pub(super) const WAKE_AT: &str = "SELECT 1 FROM wake WHERE kind = ?1 AND at = ?2 AND part = ?3";
-pub(super) const WAKE_UP_TO: &str =
-    "SELECT 1 FROM wake WHERE kind = ?1 AND at <= ?2 AND part = ?3 LIMIT 1";
+pub(super) const WAKES_UP_TO: &str = "SELECT at, part FROM wake \
+     WHERE kind = ?1 AND at <= ?2 ORDER BY at DESC, part DESC";
 pub(super) const WAKE_NEXT_KIND: &str =
     "SELECT kind FROM wake WHERE kind >= ?1 ORDER BY kind LIMIT 1";
 pub(super) const WAKES_DUE: &str = "SELECT w.at, w.part, COALESCE(p.name, x'') \
@@ -83,7 +83,7 @@ pub const STATEMENTS: &[&str] = &[
     WAKE_DELETE,
     WAKE_PURGE,
     WAKE_AT,
-    WAKE_UP_TO,
+    WAKES_UP_TO,
     WAKE_NEXT_KIND,
     WAKES_DUE,
     META_SCHEMA,

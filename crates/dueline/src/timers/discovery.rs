@@ -11,7 +11,6 @@ impl<'a> TickRun<'a> {
     /// Reads the pause rows and the due rows of the lanes that were woken: one read for all, a
     /// range each.
     pub(super) async fn discover_woken(&mut self, wakes: &[LaneWake]) -> Result<(), StoreError> {
-        let mut ranges = vec![pause_range()];
         let most = usize::try_from(self.state.fires_left()).unwrap_or(usize::MAX);
         for wake in wakes {
             if let Some(lane) = self.lanes.iter_mut().find(|lane| lane.kind == wake.kind) {
@@ -32,14 +31,16 @@ impl<'a> TickRun<'a> {
                 .cautious_until_ms
                 .is_some_and(|until_ms| wake.at_ms <= until_ms);
             lane.served_ms.push(wake.at_ms);
-            ranges.push(self.lane_range(&lane));
             self.lanes.push(lane);
         }
+        self.deal_rows(self.lanes.len());
+        let mut ranges = vec![pause_range()];
+        ranges.extend(self.lanes.iter().map(|lane| self.lane_range(lane)));
         let mut pages = self.scan_all(&ranges).await?.into_iter();
-        let paused = paused_kinds(&pages.next().unwrap_or_default());
+        self.note_paused(pages.next().unwrap_or_default()).await?;
         let ranges = ranges.into_iter().skip(1);
         for (lane, (range, page)) in self.lanes.iter_mut().zip(ranges.zip(pages)) {
-            if paused.contains(lane.kind) {
+            if self.paused.contains(lane.kind) {
                 self.report.paused_lanes += 1;
             } else {
                 lane.take_page(range, page);
@@ -55,7 +56,7 @@ impl<'a> TickRun<'a> {
         let limit = PAGE_ROWS.min(self.scan_rows_left()).max(1);
         let whole = ScanRange::new(class_start(class::TIMER), class_end(class::TIMER), limit);
         let mut pages = self.scan_all(&[pause_range(), whole]).await?.into_iter();
-        let paused = paused_kinds(&pages.next().unwrap_or_default());
+        self.note_paused(pages.next().unwrap_or_default()).await?;
         let page = pages.next().unwrap_or_default();
         let mut kinds = KindSet::new();
         for (key, _) in &page.rows {
@@ -65,7 +66,7 @@ impl<'a> TickRun<'a> {
         }
         if page.next.is_none() {
             for kind in kinds.iter() {
-                if let Some(mut lane) = self.open_lane(kind, &paused) {
+                if let Some(mut lane) = self.open_lane(kind) {
                     let rows = page
                         .rows
                         .iter()
@@ -85,14 +86,41 @@ impl<'a> TickRun<'a> {
         }
         self.seek_lanes(&mut kinds).await?;
         for kind in kinds.iter() {
-            if let Some(mut lane) = self.open_lane(kind, &paused) {
-                let range = self.lane_range(&lane);
-                let page = self.scan(&range).await?;
-                lane.take_page(range, page);
+            if let Some(lane) = self.open_lane(kind) {
                 self.lanes.push(lane);
             }
         }
+        self.deal_rows(self.lanes.len());
+        let ranges: Vec<ScanRange> = self
+            .lanes
+            .iter()
+            .map(|lane| self.lane_range(lane))
+            .collect();
+        let pages = self.scan_all(&ranges).await?;
+        for (lane, (range, page)) in self.lanes.iter_mut().zip(ranges.into_iter().zip(pages)) {
+            lane.take_page(range, page);
+        }
         Ok(())
+    }
+
+    /// Deals the rows that may still be read out to the lanes, at least one each.
+    fn deal_rows(&mut self, lanes: usize) {
+        self.rows_share = (self.scan_rows_left() / lanes.max(1)).max(1);
+    }
+
+    /// Notes which kinds are paused, page by page.
+    async fn note_paused(&mut self, mut page: ScanPage) -> Result<(), StoreError> {
+        loop {
+            for (key, _) in &page.rows {
+                if let Ok(key) = PauseKey::decode(key) {
+                    self.paused.insert(key.kind);
+                }
+            }
+            let Some(next) = page.next else {
+                return Ok(());
+            };
+            page = self.scan(&pause_range().after(Some(next))).await?;
+        }
     }
 
     /// Reads the next page of a lane.
@@ -111,30 +139,30 @@ impl<'a> TickRun<'a> {
 
     /// Adds the kinds behind those that are known: one seek per kind present.
     async fn seek_lanes(&mut self, kinds: &mut KindSet) -> Result<(), StoreError> {
-        let mut start = kinds.iter().last().map(TimerKey::lane_end);
-        while let Some(from) = start.take() {
-            if from >= class_end(class::TIMER) {
+        let end = class_end(class::TIMER);
+        let mut from = kinds
+            .iter()
+            .last()
+            .map_or_else(|| class_start(class::TIMER), TimerKey::lane_end);
+        while from < end {
+            let page = self.scan(&ScanRange::new(from, end.clone(), 1)).await?;
+            let Some(head) = page.rows.first().and_then(|(key, _)| lane_head(key)) else {
                 break;
-            }
-            let page = self
-                .scan(&ScanRange::new(from, class_end(class::TIMER), 1))
-                .await?;
-            if let Some(head) = page.rows.first().and_then(|(key, _)| lane_head(key)) {
-                kinds.insert(head.kind);
-                start = Some(TimerKey::lane_end(head.kind));
-            }
+            };
+            kinds.insert(head.kind);
+            from = TimerKey::lane_end(head.kind);
         }
         Ok(())
     }
 
     /// The lane of a kind that was found, unless it is unknown here or paused.
-    fn open_lane(&mut self, kind: TimerKind, paused: &KindSet) -> Option<Lane<'a>> {
+    fn open_lane(&mut self, kind: TimerKind) -> Option<Lane<'a>> {
         let registration = self.engine.registry.get(kind);
         if registration.is_none() && kind.is_valid() {
             self.report.unknown_lanes += 1;
             return None;
         }
-        if paused.contains(kind) {
+        if self.paused.contains(kind) {
             self.report.paused_lanes += 1;
             return None;
         }
@@ -175,6 +203,7 @@ impl<'a> TickRun<'a> {
             .min(self.state.fires_left());
         lane.page_rows()
             .min(usize::try_from(runs).unwrap_or(usize::MAX))
+            .min(self.rows_share)
             .min(self.scan_rows_left())
             .max(1)
     }
@@ -189,8 +218,15 @@ impl<'a> TickRun<'a> {
         Ok(page)
     }
 
-    /// A page of each range, however few the store serves in one call.
+    /// A page of each range, charged to the tick.
     async fn scan_all(&mut self, ranges: &[ScanRange]) -> Result<Vec<ScanPage>, StoreError> {
+        let pages = self.read_all(ranges).await?;
+        self.charge(pages.iter().map(|page| page.rows.len()).sum());
+        Ok(pages)
+    }
+
+    /// A page of each range, however few the store serves in one call.
+    pub(super) async fn read_all(&self, ranges: &[ScanRange]) -> Result<Vec<ScanPage>, StoreError> {
         let mut pages: Vec<ScanPage> = Vec::with_capacity(ranges.len());
         while let Some(rest) = ranges.get(pages.len()..).filter(|rest| !rest.is_empty()) {
             let rest = rest.get(..SCAN_RANGES_MAX).unwrap_or(rest);
@@ -200,7 +236,6 @@ impl<'a> TickRun<'a> {
                     "the store served none of the ranges asked for",
                 ));
             }
-            self.charge(served.iter().map(|page| page.rows.len()).sum());
             pages.extend(served);
         }
         Ok(pages)
@@ -214,12 +249,4 @@ impl<'a> TickRun<'a> {
 
 fn pause_range() -> ScanRange {
     ScanRange::new(class_start(class::PAUSE), class_end(class::PAUSE), 256)
-}
-
-fn paused_kinds(page: &ScanPage) -> KindSet {
-    page.rows
-        .iter()
-        .filter_map(|(key, _)| PauseKey::decode(key).ok())
-        .map(|key| key.kind)
-        .collect()
 }

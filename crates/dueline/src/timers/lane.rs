@@ -69,6 +69,8 @@ pub(crate) struct Lane<'a> {
     pub(crate) more: Option<ScanRange>,
     pub(crate) closed: Option<Closed>,
     pub(crate) fires: u32,
+    /// Rows dealt with: run or set aside.
+    pub(crate) handled: u32,
     pub(crate) spent: Duration,
 }
 
@@ -83,6 +85,7 @@ impl<'a> Lane<'a> {
             more: None,
             closed: None,
             fires: 0,
+            handled: 0,
             spent: Duration::ZERO,
         }
     }
@@ -112,6 +115,14 @@ impl<'a> Lane<'a> {
     /// Whether the next page must be read before the lane can be merged.
     pub(crate) fn needs_page(&self) -> bool {
         self.closed.is_none() && self.rows.is_empty() && self.more.is_some()
+    }
+
+    /// How many rows may still be due in this lane.
+    pub(crate) fn rows_left(&self) -> u32 {
+        if self.more.is_some() {
+            return u32::MAX;
+        }
+        u32::try_from(self.rows.len()).unwrap_or(u32::MAX)
     }
 
     /// The due in the key of the next row.

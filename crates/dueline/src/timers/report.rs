@@ -21,7 +21,8 @@ pub struct Counts {
     pub unknown_outcome: u64,
     /// Could not be written or moved now: the lane is closed for this tick.
     pub held: u64,
-    /// Due, and left for a later tick by a budget, a cap or a missing slot.
+    /// Read, and left for a later tick by a budget, a cap or a missing slot. A lane may hold more
+    /// that were not read: what a tick cannot run it does not read.
     pub deferred: u64,
 }
 

@@ -9,7 +9,7 @@ use super::engine::{Engine, Tick, TickRequest};
 use super::group::Staged;
 use super::lane::{Closed, DueRow, Lane};
 use super::overlay::Overlay;
-use super::{RunReport, TickState, TimerKind};
+use super::{KindSet, RunReport, TickState, TimerKind};
 use crate::rows::TimerKey;
 use crate::store::{Key, NamespaceStore, Partition, ScanRange, StoreError};
 
@@ -23,9 +23,12 @@ pub(super) struct TickRun<'a> {
     pub(super) cutoff_ms: u64,
     pub(super) cautious_until_ms: Option<u64>,
     pub(super) lanes: Vec<Lane<'a>>,
+    pub(super) paused: KindSet,
+    /// Most rows a lane reads at a time, so that the others have theirs.
+    pub(super) rows_share: usize,
     pub(super) overlay: Arc<Overlay>,
     pub(super) staged: Staged,
-    /// How often the size of groups was halved because a member lost its guard.
+    /// How often the size of groups was halved because a member lost its guard or was refused.
     pub(super) halvings: u32,
     /// Timer rows put and deleted by committed batches of this tick.
     pub(super) put: BTreeSet<Key>,
@@ -59,6 +62,8 @@ impl<'a> TickRun<'a> {
             cutoff_ms: engine.runtime().now_ms(),
             cautious_until_ms: request.cautious_until_ms,
             lanes: Vec::new(),
+            paused: KindSet::new(),
+            rows_share: usize::MAX,
             overlay: Arc::new(Overlay::new(Arc::clone(&store), request.partition.clone())),
             staged: Staged::default(),
             halvings: 0,
@@ -96,6 +101,12 @@ impl<'a> TickRun<'a> {
     async fn serve(&mut self) {
         self.deal_shares();
         loop {
+            // Nothing comes between a cautious claim and its run, or a crash in the run of another
+            // would count an attempt that this timer never had.
+            if let Some(index) = self.claimed_head() {
+                self.process_next(index).await;
+                continue;
+            }
             if let Err(error) = self.refill().await {
                 self.hold_all(&error);
             }
@@ -127,7 +138,7 @@ impl<'a> TickRun<'a> {
                 continue;
             };
             let per_tick_max = lane.registration.and_then(|known| known.per_tick_max);
-            if self.state.fires_left() == 0 || (scans_left == 0 && lane.fires > 0) {
+            if self.state.fires_left() == 0 || (scans_left == 0 && lane.handled > 0) {
                 lane.close(Closed::Budget);
             } else if self.state.kind_left(lane.kind, per_tick_max) == 0 {
                 lane.close(Closed::Cap);
@@ -138,8 +149,8 @@ impl<'a> TickRun<'a> {
         Ok(())
     }
 
-    /// Closes the lanes for which the time or the fires of the tick are over; one that has not run
-    /// anything may still run once.
+    /// Closes the lanes for which the time or the fires of the tick are over; one that has not
+    /// dealt with any row may still deal with one.
     fn stop_on_time(&mut self) {
         let over = self
             .state
@@ -147,11 +158,18 @@ impl<'a> TickRun<'a> {
             .is_zero();
         let spent = self.state.fires_left() == 0;
         for lane in &mut self.lanes {
-            let first = lane.fires == 0 && !spent;
+            let first = lane.handled == 0 && !spent;
             if lane.is_live() && (spent || over) && !first {
                 lane.close(Closed::Budget);
             }
         }
+    }
+
+    /// The lane whose head was claimed by this tick and has not run to its end.
+    fn claimed_head(&self) -> Option<usize> {
+        self.lanes.iter().position(|lane| {
+            lane.is_live() && lane.rows.front().is_some_and(|row| row.claimed_here)
+        })
     }
 
     /// The lane whose head is first by (due, kind).
@@ -193,7 +211,13 @@ impl<'a> TickRun<'a> {
                     self.run_row(index, key, row).await;
                 }
             }
-            Err(malformed) => self.set_aside(row, malformed).await,
+            Err(malformed) => {
+                // Costs no fire, but ends with the time and the rows of the tick like one.
+                if let Some(lane) = self.lanes.get_mut(index) {
+                    lane.handled = lane.handled.saturating_add(1);
+                }
+                self.set_aside(row, malformed).await;
+            }
         }
     }
 
@@ -212,6 +236,7 @@ impl<'a> TickRun<'a> {
             Closed::Cap
         } else if self.state.claim(lane.kind, per_tick_max) {
             lane.fires = lane.fires.saturating_add(1);
+            lane.handled = lane.handled.saturating_add(1);
             row.charged = true;
             return Some(row);
         } else {
@@ -222,13 +247,16 @@ impl<'a> TickRun<'a> {
         None
     }
 
-    /// Fires that the other lanes have not used of their share.
+    /// Fires that the other lanes have not used of their share and may need.
     fn fires_reserved_for_others(&self, index: usize) -> u32 {
         self.lanes
             .iter()
             .enumerate()
             .filter(|(other, lane)| *other != index && lane.is_live())
-            .map(|(_, lane)| self.shares.fires.saturating_sub(lane.fires))
+            .map(|(_, lane)| {
+                let unused = self.shares.fires.saturating_sub(lane.fires);
+                unused.min(lane.rows_left())
+            })
             .fold(0, u32::saturating_add)
     }
 
@@ -268,37 +296,38 @@ impl<'a> TickRun<'a> {
         if self.settles && !self.settled && !self.report.held_back {
             self.flush(true).await;
         }
-        self.report.next_wake_ms = if self.settles {
+        self.report.next_wake_ms = if self.report.held_back {
+            Some(self.cutoff_ms)
+        } else if self.settles {
             self.next_wakes.values().copied().flatten().min()
         } else {
             self.read_next_wake().await
         };
     }
 
-    /// The earliest head of the lanes that were looked at: for drivers without stored wakes.
+    /// The earliest head of the lanes that could run here and are not paused: for drivers without
+    /// stored wakes.
     async fn read_next_wake(&mut self) -> Option<u64> {
-        if self.report.held_back {
-            return Some(self.cutoff_ms);
-        }
-        let mut next: Option<u64> = None;
-        for (kind, _) in self.engine.registry.iter() {
-            let range = ScanRange::new(TimerKey::lane_start(kind), TimerKey::lane_end(kind), 1);
-            match self.store.scan(self.partition, &range).await {
-                Ok(page) => {
-                    let due = page
-                        .rows
-                        .first()
-                        .and_then(|(key, _)| crate::rows::lane_head(key))
-                        .map(|head| head.due_ms.max(self.cutoff_ms));
-                    next = next.into_iter().chain(due).min();
-                }
-                Err(error) => {
-                    self.hold_all(&error);
-                    return Some(self.cutoff_ms);
-                }
+        let mut kinds = self.engine.registry.kinds();
+        kinds.insert(TimerKind::INVALID);
+        let heads: Vec<ScanRange> = kinds
+            .iter()
+            .filter(|kind| !self.paused.contains(*kind))
+            .map(|kind| ScanRange::new(TimerKey::lane_start(kind), TimerKey::lane_end(kind), 1))
+            .collect();
+        match self.read_all(&heads).await {
+            Ok(pages) => pages
+                .iter()
+                .filter_map(|page| page.rows.first())
+                .filter_map(|(key, _)| crate::rows::lane_head(key))
+                .map(|head| head.due_ms.max(self.cutoff_ms))
+                .min(),
+            Err(error) => {
+                tracing::warn!(partition = %self.partition, %error, "the store failed a tick");
+                self.report.held_back = true;
+                Some(self.cutoff_ms)
             }
         }
-        next
     }
 
     fn into_tick(self) -> Tick {

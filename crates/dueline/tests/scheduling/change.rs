@@ -315,32 +315,3 @@ fn a_move_to_a_key_that_is_taken_goes_a_millisecond_later() {
     assert_eq!(fire_now(&world).unwrap().due_at_ms, NOW_MS + 3);
     world.check();
 }
-
-#[test]
-fn moves_work_on_a_full_store_and_new_timers_do_not() {
-    let world = World::with(|memory| memory.with_capacity_limit(400).with_reserve(400));
-    world.put_in_state("a", TimerState::Pending, AT_MS);
-    while block_on(world.timers.schedule(
-        &world.partition,
-        Timer::new(KIND, "filler"),
-        dueline::timers::Policy::Replace,
-    ))
-    .is_ok()
-    {}
-    let refused = Timer::new(KIND, "filler").payload(vec![0; 300]);
-    let refused = world
-        .timers
-        .schedule(&world.partition, refused, Default::default());
-    assert!(matches!(
-        block_on(refused),
-        Err(TimerError::Store(error)) if error.kind() == dueline::store::StoreErrorKind::Full
-    ));
-    assert_eq!(fire_now(&world).unwrap().outcome, ScheduleOutcome::Moved);
-    block_on(world.timers.pause(&world.partition, KIND)).unwrap();
-    let reference = reference_of("a");
-    let cancelled = world
-        .timers
-        .cancel(&world.partition, KIND, &reference, None);
-    assert!(block_on(cancelled).unwrap().is_some());
-    world.check();
-}

@@ -1,6 +1,8 @@
 //! Dead timers: listed, requeued, purged.
 
-use dueline::rows::{DeadKey, DeadReason, DeadRow, Failure, Header, TimerKey, TimerRow, class};
+use dueline::rows::{
+    DeadKey, DeadReason, DeadRow, Failure, Header, NameKey, TimerKey, TimerRow, class,
+};
 use dueline::store::{Batch, StoreErrorKind};
 use dueline::timers::{
     DeadId, DeadPage, ScheduleOutcome, Scheduled, Timer, TimerError, TimerKind, TimerState,
@@ -63,6 +65,41 @@ fn a_dead_timer_shows_what_it_was_and_what_it_died_of() {
 }
 
 #[test]
+fn a_dead_timer_is_found_by_its_name() {
+    let world = World::new();
+    for state in TimerState::ALL {
+        world.put_in_state(state.as_str(), state, 9_000);
+        let reference = reference_of(state.as_str());
+        let found = block_on(
+            world
+                .timers
+                .dead_by_name(&world.partition, KIND, &reference),
+        );
+        let found = found.unwrap().map(|view| view.id);
+        let expected = (state == TimerState::Dead).then(|| only(&world));
+        assert_eq!(found, expected, "{state}");
+    }
+    let nobody = reference_of("nobody");
+    let found = block_on(world.timers.dead_by_name(&world.partition, KIND, &nobody));
+    assert_eq!(found.unwrap(), None);
+}
+
+#[test]
+fn a_long_list_of_the_dead_comes_in_pages_of_what_was_asked() {
+    let world = World::new();
+    bury_many(&world, 300);
+    assert_eq!(dead(&world, None, 200).dead.len(), 200);
+    let all = dead(&world, None, 1_000);
+    assert_eq!((all.dead.len(), all.next), (300, None));
+    let exact = dead(&world, None, 300);
+    assert_eq!(
+        (exact.dead.len(), exact.next),
+        (300, None),
+        "an exact fit has no empty page"
+    );
+}
+
+#[test]
 fn pages_of_the_dead_go_by_kind_and_time_of_death_and_meet_each_once() {
     let world = World::new();
     for (number, reference) in ["d", "a", "c", "b", "e"].into_iter().enumerate() {
@@ -120,7 +157,16 @@ fn the_id_of_a_dead_timer_is_url_safe_text_that_reads_back() {
     assert_eq!(text.parse::<DeadId>().unwrap(), id);
     let too_long = "a".repeat(4_000);
     let upper = text.to_uppercase();
-    for wrong in ["", "zz", "1", "10", &text[..20], &upper, &too_long, "é€"] {
+    for wrong in [
+        "",
+        "zz",
+        "1",
+        "10",
+        &text[..20],
+        &upper,
+        &too_long,
+        "\u{e9}\u{20ac}",
+    ] {
         assert!(wrong.parse::<DeadId>().is_err(), "{wrong}");
     }
 }
@@ -315,6 +361,21 @@ fn a_page_that_the_store_stops_is_resumed_from_the_same_place() {
     let page = block_on(world.timers.requeue_page(&world.partition, None, None, 64)).unwrap();
     assert_eq!(page.requeued.len(), 6);
     world.check();
+}
+
+#[test]
+fn a_name_that_does_not_decode_holds_up_only_its_own_timer() {
+    let world = World::new();
+    bury_many(&world, 3);
+    let name = NameKey {
+        kind: KIND,
+        reference: reference_of("n001"),
+    };
+    world.write(Batch::new().put(name.encode(), "?"));
+    let page = block_on(world.timers.requeue_page(&world.partition, None, None, 64)).unwrap();
+    assert_eq!((page.requeued.len(), page.left), (2, 1));
+    let id = only(&world);
+    assert!(matches!(requeue(&world, &id), Err(TimerError::Store(_))));
 }
 
 #[test]

@@ -278,6 +278,25 @@ fn a_cursor_is_good_for_its_own_query_alone() {
 }
 
 #[test]
+fn a_cursor_of_one_prefix_is_refused_for_a_longer_one() {
+    let world = World::new();
+    for name in ["ab", "abc", "abcd"] {
+        world.put_in_state(name, TimerState::Pending, 50_000);
+    }
+    let query = |prefix, after| ListQuery {
+        limit: 1,
+        after,
+        ..by_name(prefix)
+    };
+    let cursor = list(&world, &query(b"a", None)).next;
+    for prefix in [b"ab".as_slice(), b"", b"b"] {
+        let foreign = query(prefix, cursor.clone());
+        let answer = block_on(world.timers.list(&world.partition, &foreign));
+        assert!(matches!(answer, Err(TimerError::Invalid(_))), "{prefix:?}");
+    }
+}
+
+#[test]
 fn a_forged_cursor_is_refused_and_reads_nothing_else() {
     let world = world_of_all_states();
     let query = ListQuery {
@@ -344,6 +363,26 @@ fn a_filter_that_few_pass_ends_in_short_pages_not_in_long_calls() {
         ..query
     };
     assert_eq!(list(&world, &query).next, None);
+}
+
+#[test]
+fn large_payloads_end_a_page_early_and_lose_nothing() {
+    let world = World::new();
+    for number in 0..300_u64 {
+        let timer = Timer::new(KIND, format!("n{number:03}")).due_at(number);
+        world.schedule(timer.payload(vec![0; 64 * 1_024]).named());
+    }
+    for prefix in [None, Some(Bytes::new())] {
+        let query = ListQuery {
+            prefix,
+            limit: 1_000,
+            ..ListQuery::new(KIND)
+        };
+        let (mut found, pages) = walk(&world, query);
+        assert_eq!(pages, 3, "8 MiB of payload in each page but the last");
+        found.dedup();
+        assert_eq!(found.len(), 300);
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ const EARLIER_MS: u64 = 30_000;
 const LATER_MS: u64 = 70_000;
 
 /// The row that a schedule leaves.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Left {
     due_ms: u64,
     asked_ms: u64,

@@ -1,6 +1,12 @@
 //! A partition on a memory store under a clock that the test moves.
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test helper fails the test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test helper fails the test"
+)]
+
+pub mod handlers;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,12 +22,14 @@ use dueline::store::{
     Batch, Key, LaneWake, NamespaceStore, Partition, ReadStore, ScanRange, Value, WakeStore,
 };
 use dueline::timers::{
-    Engine, Registration, Registry, Tick, TickBudget, TickRequest, TimerKind, run_due,
+    Engine, Policy, Registration, Registry, RunReport, Scheduled, Tick, TickBudget, TickRequest,
+    Timer, TimerKind, Timers, run_due,
 };
 use dueline_testkit::{FaultStore, ManualClock, block_on, commit, test_runtime};
 
 pub const A: TimerKind = TimerKind(16);
 pub const B: TimerKind = TimerKind(17);
+pub const C: TimerKind = TimerKind(18);
 
 #[derive(Clone)]
 pub struct World {
@@ -60,6 +68,19 @@ impl World {
         }
         let store: Arc<dyn NamespaceStore> = Arc::clone(&self.store) as Arc<dyn NamespaceStore>;
         Engine::new(store, self.runtime.clone(), registry)
+    }
+
+    /// The same world, looking at another partition.
+    pub fn in_partition(&self, name: impl Into<Bytes>) -> Self {
+        Self {
+            partition: Partition::new(name).unwrap(),
+            ..self.clone()
+        }
+    }
+
+    /// The wall clock, in milliseconds since 1970.
+    pub fn clock_ms(&self) -> u64 {
+        self.runtime.now_ms()
     }
 
     pub fn next_generation(&self) -> u64 {
@@ -172,9 +193,43 @@ impl World {
         block_on(run_due(engine, &self.partition, budget))
     }
 
+    /// What one tick over every lane did, with the budget of an object.
+    pub fn run(&self, engine: &Engine) -> RunReport {
+        self.tick(engine).report
+    }
+
+    /// What one tick over every lane did, with this budget.
+    pub fn run_with(&self, engine: &Engine, budget: TickBudget) -> RunReport {
+        self.tick_with(engine, budget).report
+    }
+
+    /// The verbs, on the store without faults; they share the generations of the engines.
+    pub fn verbs(&self) -> Timers {
+        Timers::new(
+            Arc::clone(&self.memory) as Arc<dyn NamespaceStore>,
+            self.runtime.clone(),
+        )
+    }
+
+    pub fn schedule(&self, timer: Timer, policy: Policy) -> Scheduled {
+        block_on(self.verbs().schedule(&self.partition, timer, policy)).unwrap()
+    }
+
+    /// A kick of a named timer: there is work, no later than this.
+    pub fn kick(&self, kind: TimerKind, reference: &'static str, due_ms: u64) -> Scheduled {
+        self.schedule(
+            Timer::new(kind, reference).due_at(due_ms).named(),
+            Policy::KeepEarliest,
+        )
+    }
+
     /// One tick over the lanes whose stored wakes are due, as a driver with wakes makes it.
     pub fn woken_tick(&self, engine: &Engine, budget: TickBudget) -> Tick {
-        let now_ms = engine.runtime().now_ms();
+        self.woken_tick_at(engine, budget, engine.runtime().now_ms())
+    }
+
+    /// The same by another clock than the engine's: over the wakes due at this time.
+    pub fn woken_tick_at(&self, engine: &Engine, budget: TickBudget, now_ms: u64) -> Tick {
         let mut wakes: Vec<LaneWake> = self
             .memory
             .wakes()

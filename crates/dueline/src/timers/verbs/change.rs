@@ -43,16 +43,16 @@ impl Change {
 
     fn draft(&self, seen: &NameEntry, value: &Value) -> Result<Draft, TimerError> {
         let old = read_old(seen, value)?;
-        let (due_ms, header, state) = match (self.due_at_ms, seen.state()) {
-            (Some(due_ms), _) => (due_ms, fresh(&old.header, due_ms), TimerState::Pending),
+        let (due_ms, header) = match (self.due_at_ms, seen.state()) {
+            (Some(due_ms), _) => (due_ms, fresh(&old.header, due_ms)),
             (None, TimerState::Pending) => {
                 let header = fresh(&old.header, old.header.original_due_ms);
-                (seen.row.due_ms, header, TimerState::Pending)
+                (seen.row.due_ms, header)
             }
-            (None, TimerState::Retrying) => (seen.row.due_ms, old.header, TimerState::Retrying),
+            (None, TimerState::Retrying) => (seen.row.due_ms, old.header),
             (None, TimerState::Claimed) => {
                 let due_ms = old.header.original_due_ms;
-                (due_ms, fresh(&old.header, due_ms), TimerState::Pending)
+                (due_ms, fresh(&old.header, due_ms))
             }
             (None, TimerState::Dead) => {
                 return Err(TimerError::invalid(
@@ -68,7 +68,6 @@ impl Change {
                 header,
                 payload: self.payload.clone().unwrap_or(old.payload),
             },
-            state,
             outcome: outcome_over(Some(seen)),
         })
     }

@@ -1,4 +1,7 @@
-use super::list::page_limit;
+use bytes::Bytes;
+
+use super::list::{CHUNK_ROWS, PAGE_BYTES, page_limit};
+use super::named::name_key;
 use super::{DeadId, DeadPage, DeadView};
 use crate::rows::{DeadKey, class, class_end, class_start};
 use crate::store::{Cursor, Partition, ScanPage, ScanRange};
@@ -6,7 +9,7 @@ use crate::timers::{TimerError, TimerKind, Timers};
 
 impl Timers {
     /// One page of dead timers, of one kind or of all, behind the one given, at most `limit` and
-    /// 1,000 of them.
+    /// 1,000 of them. A page of large payloads may be shorter and still carry `next`.
     ///
     /// # Errors
     /// `Invalid` for a limit of 0 or an id of another kind; what the store says.
@@ -17,22 +20,49 @@ impl Timers {
         after: Option<&DeadId>,
         limit: usize,
     ) -> Result<DeadPage, TimerError> {
-        let page = self.scan_dead(partition, kind, after, limit).await?;
-        let dead = page
-            .rows
-            .iter()
-            .filter_map(|(key, value)| match DeadKey::decode(key) {
-                Ok(key) => Some(DeadView::read(key, value)),
-                Err(error) => {
-                    tracing::warn!(%partition, %error, "a key of the dead class does not decode");
-                    None
+        let limit = page_limit(limit)?;
+        let mut found = DeadPage::default();
+        let mut place = after.cloned();
+        let mut bytes = 0;
+        loop {
+            let wanted = limit.saturating_sub(found.dead.len()).min(CHUNK_ROWS);
+            let page = self
+                .scan_dead(partition, kind, place.as_ref(), wanted)
+                .await?;
+            for (key, value) in &page.rows {
+                bytes += value.len();
+                match DeadKey::decode(key) {
+                    Ok(key) => found.dead.push(DeadView::read(key, value)),
+                    Err(error) => {
+                        tracing::warn!(%partition, %error, "a key of the dead class does not decode");
+                    }
                 }
-            })
-            .collect();
-        Ok(DeadPage {
-            dead,
-            next: next_id(&page),
-        })
+            }
+            place = next_id(&page);
+            if place.is_none() || found.dead.len() >= limit || bytes >= PAGE_BYTES {
+                found.next = place;
+                return Ok(found);
+            }
+        }
+    }
+
+    /// The dead timer of this name, with the id to requeue or purge it by; `None` if there is no
+    /// timer of that name or it is not dead.
+    ///
+    /// # Errors
+    /// `Invalid` for kind 0 or a reference over 512 bytes, `Contended`, and what the store says.
+    pub async fn dead_by_name(
+        &self,
+        partition: &Partition,
+        kind: TimerKind,
+        reference: &Bytes,
+    ) -> Result<Option<DeadView>, TimerError> {
+        let name = name_key(kind, reference)?;
+        let found = self.read_named(partition, &name).await?;
+        Ok(found.and_then(|(entry, value)| {
+            let key = DeadKey::decode(&entry.target()).ok()?;
+            Some(DeadView::read(key, &value))
+        }))
     }
 
     pub(super) async fn scan_dead(

@@ -16,7 +16,6 @@ pub(super) struct Draft {
     /// The due of the key.
     pub(super) due_ms: u64,
     pub(super) row: TimerRow,
-    pub(super) state: TimerState,
     pub(super) outcome: ScheduleOutcome,
 }
 
@@ -39,7 +38,6 @@ impl Draft {
                 },
                 payload: timer.payload.clone(),
             },
-            state: TimerState::Pending,
             outcome: outcome_over(seen),
         }
     }
@@ -55,7 +53,6 @@ impl Draft {
         if seen.state() == TimerState::Retrying {
             draft.due_ms = seen.row.due_ms;
             draft.row.header = old.header;
-            draft.state = TimerState::Retrying;
         } else {
             // The key may lie away from the due as asked (floored by a tick, fired by hand), so
             // each keeps the earlier of its own.
@@ -85,8 +82,10 @@ impl Timers {
             due_ms: draft.due_ms,
             generation,
             reference: draft.reference.clone(),
-        }
-        .encode();
+        };
+        // Written as whoever moves the timer will guard it.
+        let name_row = NameRow::of(&key, &draft.row.header);
+        let key = key.encode();
         let mut batch = Batch::new();
         if draft.row.header.flags.named {
             let name = NameKey {
@@ -94,14 +93,9 @@ impl Timers {
                 reference: draft.reference,
             }
             .encode();
-            let row = NameRow {
-                state: draft.state.stored(),
-                due_ms: draft.due_ms,
-                generation,
-            };
             batch = batch
                 .require_unchanged(name.clone(), seen.map(|entry| entry.value.clone()))
-                .put(name, row.encode());
+                .put(name, name_row.encode());
         }
         if let Some(entry) = seen {
             batch = batch.delete(entry.target());
@@ -119,7 +113,7 @@ impl Timers {
             scheduled: Scheduled {
                 generation,
                 due_at_ms: draft.due_ms,
-                state: draft.state,
+                state: name_row.state.into(),
                 outcome: draft.outcome,
             },
         }

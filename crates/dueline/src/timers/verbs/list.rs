@@ -12,6 +12,11 @@ pub const LIST_LIMIT_MAX: usize = 1_000;
 /// Most rows one call reads for a page: a filter that few pass ends in short pages, not long calls.
 const SCANNED_MAX: usize = 4_000;
 
+/// Rows read at a time, and the bytes of payload behind which a page ends early: they bound what
+/// lies in memory.
+pub(super) const CHUNK_ROWS: usize = 128;
+pub(super) const PAGE_BYTES: usize = 8 * 1_024 * 1_024;
+
 /// Which timers of a kind to list, and in which order.
 ///
 /// With a prefix (an empty one is one too) the list walks the *names*, in the order of their
@@ -114,6 +119,10 @@ pub struct TimerPage {
     pub next: Option<ListCursor>,
 }
 
+fn payload_bytes(page: &TimerPage) -> usize {
+    page.timers.iter().map(|view| view.payload.len()).sum()
+}
+
 /// The limit of one page, within bounds.
 pub(super) fn page_limit(limit: usize) -> Result<usize, TimerError> {
     if limit == 0 {
@@ -146,7 +155,7 @@ impl Timers {
             .peekable();
         while let Some((start, end)) = ranges.peek().cloned() {
             let wanted = limit.saturating_sub(page.timers.len());
-            if wanted == 0 || scanned >= SCANNED_MAX {
+            if wanted == 0 || scanned >= SCANNED_MAX || payload_bytes(&page) >= PAGE_BYTES {
                 page.next = position.map(|position| ListCursor::behind(query, position));
                 return Ok(page);
             }
@@ -154,7 +163,7 @@ impl Timers {
                 .clone()
                 .filter(|position| *position >= start && *position < end)
                 .map(Cursor::behind);
-            let range = ScanRange::new(start, end, wanted).after(cursor);
+            let range = ScanRange::new(start, end, wanted.min(CHUNK_ROWS)).after(cursor);
             let found = self.store().scan(partition, &range).await?;
             scanned += found.rows.len().max(1);
             if let Some((last, _)) = found.rows.last() {

@@ -123,7 +123,12 @@ impl Timers {
         let mut moves = Vec::with_capacity(rows.len());
         for ((key, value), name_value) in rows.into_iter().zip(name_values) {
             let id = DeadId::of(&key);
-            moves.push((id, plan(DeadRead::new(key, value, name_value)?, now_ms)?));
+            match DeadRead::new(key, value, name_value).and_then(|dead| plan(dead, now_ms)) {
+                Ok(planned) => moves.push((id, planned)),
+                Err(error) => {
+                    tracing::warn!(%partition, %id, %error, "a dead timer cannot be requeued");
+                }
+            }
         }
         Ok(moves)
     }

@@ -7,8 +7,10 @@ use crate::limits::{BATCH_BYTES_MAX, BATCH_OPS_MAX};
 use crate::store::{Batch, Key, Partition, StoreError, StoreErrorKind};
 use crate::timers::{Timer, TimerError, Timers};
 
-/// Timers planned and committed together: bounds what one group holds.
+/// Timers planned and committed together, and the bytes of payload behind which a group is closed:
+/// they bound one transaction and what lies in memory.
 const GROUP_TIMERS: usize = 256;
+const GROUP_BYTES: usize = 8 * 1_024 * 1_024;
 
 type Answer = Result<Scheduled, TimerError>;
 
@@ -73,6 +75,7 @@ impl Timers {
         let mut answers: Vec<Option<Answer>> = timers.iter().map(|_| None).collect();
         let mut names = BTreeSet::new();
         let mut group = Vec::new();
+        let mut bytes = 0_usize;
         for (index, (timer, policy)) in timers.into_iter().enumerate() {
             if let Err(error) = timer.validate() {
                 put(&mut answers, index, Err(error));
@@ -80,12 +83,14 @@ impl Timers {
             }
             let name = timer.named.then(|| timer.name().encode());
             let repeats = name.as_ref().is_some_and(|name| names.contains(name));
-            if repeats || group.len() == GROUP_TIMERS {
+            if repeats || group.len() == GROUP_TIMERS || bytes >= GROUP_BYTES {
                 self.run_group(partition, std::mem::take(&mut group), &mut answers)
                     .await;
                 names.clear();
+                bytes = 0;
             }
             names.extend(name);
+            bytes += timer.payload.len();
             group.push(Item {
                 index,
                 timer,

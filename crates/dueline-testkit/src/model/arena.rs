@@ -1,0 +1,232 @@
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dueline::memory::MemoryStore;
+use dueline::runtime::Clock;
+use dueline::store::{
+    BatchOutcome, Group, GroupOutcome, NamespaceStore, Partition, StoreError, StoreErrorKind,
+};
+
+use super::{ActorStore, Ledger, Random};
+use crate::{ManualClock, block_on};
+
+/// Who asks: the engine is held to more rules than a user, who may remove a timer at will.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A tick, a settle, a release.
+    Engine,
+    /// A verb of scheduling, or a write of the test.
+    User,
+}
+
+/// What befalls a call of the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mishap {
+    /// Nothing is done, the error is `Unavailable`.
+    Unavailable,
+    /// At capacity; a read ends in `Unavailable`.
+    Full,
+    /// The commit is done and its answer lost; a read ends in `Unavailable`.
+    UnknownWritten,
+    /// The commit is not done and the answer is `Unknown`; a read ends in `Unavailable`.
+    UnknownNotWritten,
+    /// As `UnknownNotWritten`, but the commit is done later, when [`Arena::land_late`] says so.
+    UnknownLate,
+    /// The call never begins and never ends: its future is to be dropped.
+    CrashBefore,
+    /// The call is done and never ends: its future is to be dropped.
+    CrashAfter,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Faults {
+    calls: u64,
+    planned: Option<(u64, usize, Mishap)>,
+    /// How many batches of the group commit before the planned mishap hits.
+    spared: Option<usize>,
+    random: Option<(Random, u64, Vec<Mishap>)>,
+    crashed: bool,
+}
+
+/// A memory store, what goes wrong with it, and the ledger that watches it.
+pub struct Arena {
+    pub(super) memory: Arc<MemoryStore>,
+    clock: ManualClock,
+    faults: Mutex<Faults>,
+    ledger: Mutex<Ledger>,
+    late: Mutex<Vec<(Source, Partition, Group)>>,
+}
+
+impl Arena {
+    /// An empty store whose own clock is this.
+    pub fn new(clock: &ManualClock) -> Arc<Self> {
+        Arc::new(Self {
+            memory: Arc::new(MemoryStore::new(Arc::new(clock.clone()))),
+            clock: clock.clone(),
+            faults: Mutex::default(),
+            ledger: Mutex::default(),
+            late: Mutex::default(),
+        })
+    }
+
+    /// A handle of the store for one actor.
+    pub fn actor(self: &Arc<Self>, source: Source) -> Arc<ActorStore> {
+        Arc::new(ActorStore::new(Arc::clone(self), source))
+    }
+
+    /// The store inside, for looking at its rows.
+    pub fn memory(&self) -> &Arc<MemoryStore> {
+        &self.memory
+    }
+
+    /// What the ledger has seen.
+    pub fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets the n-th call from now, of whomever, meet this; 1 is the next. If it commits a group,
+    /// this many of its batches are spared, all but the last at most.
+    pub fn fail_call(&self, nth: u64, spared: usize, mishap: Mishap) {
+        let mut faults = self.faults();
+        faults.planned = Some((faults.calls.saturating_add(nth), spared, mishap));
+    }
+
+    /// Lets this many of a thousand calls meet one of these.
+    pub fn fail_calls(&self, seed: u64, per_mille: u64, mishaps: &[Mishap]) {
+        self.faults().random = Some((Random::new(seed), per_mille, mishaps.to_vec()));
+    }
+
+    /// Nothing goes wrong any more, and a crash is over. Says whether the call that
+    /// [`fail_call`](Self::fail_call) named was never reached.
+    pub fn heal(&self) -> bool {
+        let mut faults = self.faults();
+        let unreached = faults.planned.take().is_some();
+        faults.random = None;
+        faults.crashed = false;
+        unreached
+    }
+
+    /// Whether a call has crashed since the last [`heal`](Self::heal).
+    pub fn has_crashed(&self) -> bool {
+        self.faults().crashed
+    }
+
+    /// How many calls were made.
+    pub fn calls(&self) -> u64 {
+        self.faults().calls
+    }
+
+    /// Commits one of the commits that were in doubt and are late, if there is one.
+    pub fn land_late(&self) -> bool {
+        let late = self.late().pop();
+        match late {
+            Some((source, partition, group)) => {
+                let _unheard = self.commit(source, &partition, group);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Forgets the commits that are late: they never happen.
+    pub fn drop_late(&self) {
+        self.late().clear();
+    }
+
+    pub(super) fn put_off(&self, source: Source, partition: &Partition, group: Group) {
+        self.late().push((source, partition.clone(), group));
+    }
+
+    /// Counts a call and says what befalls it.
+    pub(super) fn next_mishap(&self) -> Option<Mishap> {
+        let mut faults = self.faults();
+        faults.calls += 1;
+        let mut mishap = None;
+        if let Some((nth, spared, planned)) = faults.planned
+            && nth == faults.calls
+        {
+            faults.planned = None;
+            faults.spared = Some(spared);
+            mishap = Some(planned);
+        }
+        if let Some((random, per_mille, mishaps)) = &mut faults.random
+            && random.below(1_000) < *per_mille
+        {
+            mishap = Some(random.pick(mishaps));
+        }
+        if matches!(mishap, Some(Mishap::CrashBefore | Mishap::CrashAfter)) {
+            faults.crashed = true;
+        }
+        mishap
+    }
+
+    /// How many batches of a group of this many the mishap spares.
+    pub(super) fn spared(&self, batches: usize) -> usize {
+        let mut faults = self.faults();
+        if let Some(spared) = faults.spared.take() {
+            return spared.min(batches.saturating_sub(1));
+        }
+        let drawn = faults
+            .random
+            .as_mut()
+            .map_or(0, |(random, _, _)| random.below(batches as u64));
+        usize::try_from(drawn).unwrap_or(0)
+    }
+
+    /// Commits a group batch by batch, so that the ledger sees each, then its settles.
+    pub(super) fn commit(
+        &self,
+        source: Source,
+        partition: &Partition,
+        group: Group,
+    ) -> GroupOutcome {
+        let mut done = GroupOutcome::default();
+        let mut ledger = self.ledger();
+        for batch in group.batches {
+            match block_on(self.memory.apply(partition, batch.clone())) {
+                Ok(BatchOutcome::Committed) => {
+                    done.outcomes.push(BatchOutcome::Committed);
+                    ledger.committed(source, partition, &batch, self.now_ms());
+                    ledger.check_wakes(partition, &self.memory.wakes(), self.now_ms());
+                }
+                Ok(lost) => {
+                    done.outcomes.push(lost);
+                    break;
+                }
+                Err(error) => {
+                    done.stopped_by = Some(error);
+                    return done;
+                }
+            }
+        }
+        let settles = Group {
+            batches: Vec::new(),
+            settles: group.settles,
+        };
+        done.next_wakes_ms = block_on(self.memory.apply_all(partition, settles)).next_wakes_ms;
+        ledger.check_wakes(partition, &self.memory.wakes(), self.now_ms());
+        done
+    }
+
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.clock.wall_ms()).unwrap_or(0)
+    }
+
+    fn faults(&self) -> MutexGuard<'_, Faults> {
+        self.faults.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn late(&self) -> MutexGuard<'_, Vec<(Source, Partition, Group)>> {
+        self.late.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Arena {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Arena").finish_non_exhaustive()
+    }
+}
+
+pub(super) fn injected(kind: StoreErrorKind) -> StoreError {
+    StoreError::new(kind, "injected by the arena")
+}

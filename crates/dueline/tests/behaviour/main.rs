@@ -1,0 +1,28 @@
+//! What the engine does with due timers, over the store in memory and a clock that stands still.
+//!
+//! Goal: every promise about firing, failing, budgets, fairness and detached calls, one test each.
+//! Method: rows are put as a writer puts them, ticks are run by hand, faults and races are injected
+//! at the commit they concern, and what is stored afterwards is compared, not what was logged.
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "helpers of tests take what is handed to them"
+)]
+
+#[path = "../world/mod.rs"]
+mod world;
+
+mod budgets;
+mod cautious;
+mod clocks;
+mod detached;
+mod detached_races;
+mod failures;
+mod fairness;
+mod firing;
+mod full_store;
+mod interleavings;
+mod malformed;
+mod moves;
+mod panics;
+mod same_millisecond;
+mod undecodable;

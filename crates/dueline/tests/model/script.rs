@@ -1,0 +1,275 @@
+//! A handler whose timers carry what is to become of them: every way a run can end, as data.
+
+use dueline::rows::{Flags, Header, NameKey, NameRow, NameState, TimerKey, TimerRow};
+use dueline::runtime::Runtime;
+use dueline::store::{Batch, Key};
+use dueline::timers::{
+    DetachedHandler, DueTimer, Fired, HandlerError, TimerCtx, TimerHandler, TimerKind,
+};
+use dueline::{BoxFuture, Bytes};
+use dueline_testkit::model::{Occurrence, Random, cut_key, effect_key};
+
+/// What a timer does when it runs. `times` is how many runs fail before one succeeds, or how often
+/// it goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    Done,
+    /// Appends to a row that others append to as well.
+    Log,
+    /// Reads one counter and writes the next.
+    Count,
+    Fail,
+    Panic,
+    RetryAfter,
+    Dead,
+    Reschedule,
+    /// Removes the named timer of the target.
+    Cut,
+    /// Replaces the named timer of the target by one that is due at another time.
+    Replace,
+    /// Puts a new timer.
+    Put,
+    TooMuch,
+    LostGuard,
+    Undecodable,
+}
+
+pub const OPS: [Op; 14] = [
+    Op::Done,
+    Op::Log,
+    Op::Count,
+    Op::Fail,
+    Op::Panic,
+    Op::RetryAfter,
+    Op::Dead,
+    Op::Reschedule,
+    Op::Cut,
+    Op::Replace,
+    Op::Put,
+    Op::TooMuch,
+    Op::LostGuard,
+    Op::Undecodable,
+];
+
+pub const KINDS: [TimerKind; 4] = [TimerKind(16), TimerKind(17), TimerKind(18), TimerKind(19)];
+pub const REFERENCES: [&str; 5] = ["a", "b", "c", "d", "e"];
+
+/// A payload: the operation, how often, and a target.
+pub fn payload(op: Op, times: u8, kind: TimerKind, reference: &str) -> Bytes {
+    let number = OPS.iter().position(|it| *it == op).unwrap_or(0) as u8;
+    let mut bytes = vec![number, times, kind.0];
+    bytes.extend_from_slice(reference.as_bytes());
+    bytes.into()
+}
+
+pub fn random_payload(random: &mut Random) -> Bytes {
+    let op = match random.below(10) {
+        0..4 => random.pick(&[Op::Log, Op::Count, Op::Done]),
+        _ => random.pick(&OPS),
+    };
+    let times = random.below(4) as u8;
+    payload(op, times, random.pick(&KINDS), random.pick(&REFERENCES))
+}
+
+/// Runs its payload.
+#[derive(Debug)]
+pub struct Script {
+    pub runtime: Runtime,
+}
+
+impl Script {
+    async fn run(&self, ctx: &TimerCtx<'_>, timer: &DueTimer) -> Result<Fired, HandlerError> {
+        let bytes = timer.payload().clone();
+        let (op, times) = (OPS[usize::from(bytes[0])], bytes[1]);
+        let target = NameKey {
+            kind: TimerKind(bytes[2]),
+            reference: bytes.slice(3..),
+        };
+        let is_own = timer.is_named()
+            && target.kind == timer.kind()
+            && target.reference == *timer.reference();
+        let failing = timer.attempt() <= u16::from(times);
+        let done = Batch::new().put(effect_key(timer), "");
+        match op {
+            Op::Log => Ok(Fired::Done(self.log(ctx, timer, done).await?)),
+            Op::Count => Ok(Fired::Done(count(ctx, timer, times, done).await?)),
+            Op::Fail if failing => Err(HandlerError::new("as told")),
+            Op::Panic if failing => panic!("as told"),
+            Op::RetryAfter if failing => Ok(Fired::Retry {
+                after_ms: Some(u64::from(times) * 700),
+                reason: "later".to_owned(),
+            }),
+            Op::Dead => Ok(Fired::Dead {
+                reason: "as told".to_owned(),
+                batch: if times % 2 == 0 {
+                    Batch::new()
+                } else {
+                    Batch::new().put("dead", timer.reference().clone())
+                },
+            }),
+            Op::Reschedule if times > 0 => Ok(Fired::Reschedule {
+                due_at_ms: if times % 2 == 0 {
+                    ctx.now_ms() + 700
+                } else {
+                    timer.due_at_ms().saturating_sub(50)
+                },
+                payload: payload(
+                    op,
+                    times - 1,
+                    target.kind,
+                    std::str::from_utf8(&target.reference)?,
+                ),
+                batch: self.log(ctx, timer, done).await?,
+            }),
+            Op::Cut if !is_own => Ok(Fired::Done(cut(ctx, &target, done).await?)),
+            Op::Replace if !is_own => {
+                let batch = cut(ctx, &target, done).await?;
+                Ok(Fired::Done(self.put(ctx, &target, times, true, batch)))
+            }
+            Op::Put => Ok(Fired::Done(self.put(ctx, &target, times, false, done))),
+            Op::TooMuch if failing => {
+                let much = (0..93).fold(done, |batch, n| batch.put(format!("much/{n}"), ""));
+                Ok(Fired::Done(much))
+            }
+            Op::LostGuard if failing => Ok(Fired::Done(done.require_present("never"))),
+            Op::Undecodable if times > 1 => Err(HandlerError::undecodable("as told")),
+            _ => Ok(Fired::Done(done)),
+        }
+    }
+
+    async fn log(
+        &self,
+        ctx: &TimerCtx<'_>,
+        timer: &DueTimer,
+        batch: Batch,
+    ) -> Result<Batch, HandlerError> {
+        let key = Key::from_static(b"log");
+        let seen = ctx.get(&key).await?;
+        let mut longer = seen.clone().unwrap_or_default().to_vec();
+        longer.push(timer.kind().0);
+        longer.extend_from_slice(timer.reference());
+        longer.push(b' ');
+        Ok(batch.require_unchanged(key.clone(), seen).put(key, longer))
+    }
+
+    fn put(
+        &self,
+        ctx: &TimerCtx<'_>,
+        target: &NameKey,
+        times: u8,
+        named: bool,
+        batch: Batch,
+    ) -> Batch {
+        let due_ms = if times % 2 == 0 {
+            ctx.now_ms() + 900
+        } else {
+            ctx.now_ms().saturating_sub(100)
+        };
+        let key = TimerKey {
+            kind: target.kind,
+            due_ms,
+            generation: self.runtime.draw_generation(),
+            reference: target.reference.clone(),
+        };
+        let header = Header {
+            flags: Flags {
+                named,
+                ..Flags::default()
+            },
+            original_due_ms: due_ms,
+            ..Header::default()
+        };
+        let row = TimerRow {
+            header,
+            payload: payload(Op::Log, 0, target.kind, "a"),
+        };
+        let batch = batch
+            .require_absent(key.encode())
+            .put(key.encode(), row.encode());
+        if named {
+            let name = NameRow::of(&key, &row.header);
+            batch.put(target.encode(), name.encode())
+        } else {
+            batch
+        }
+    }
+}
+
+/// Reads counter n, writes counter n + 1.
+async fn count(
+    ctx: &TimerCtx<'_>,
+    timer: &DueTimer,
+    times: u8,
+    batch: Batch,
+) -> Result<Batch, HandlerError> {
+    let from = Key::from(format!("count/{}", times % 3));
+    let to = Key::from(format!("count/{}", (times + 1) % 3));
+    let keys = [from.clone(), to.clone()];
+    let seen = ctx.reads().get_many(ctx.partition(), &keys).await?;
+    let sum = seen
+        .iter()
+        .flatten()
+        .filter_map(|value| std::str::from_utf8(value).ok()?.parse::<u64>().ok())
+        .fold(1 + u64::from(timer.kind().0), |sum, n| {
+            (sum * 31 + n) % 1_000_003
+        });
+    Ok(batch
+        .require_unchanged(from, seen[0].clone())
+        .require_unchanged(to.clone(), seen[1].clone())
+        .put(to, sum.to_string()))
+}
+
+/// Removes a named timer, dead or alive, if there is one.
+async fn cut(ctx: &TimerCtx<'_>, target: &NameKey, batch: Batch) -> Result<Batch, HandlerError> {
+    let name = target.encode();
+    let seen = ctx.get(&name).await?;
+    let batch = batch.require_unchanged(name.clone(), seen.clone());
+    let Some(row) = seen else { return Ok(batch) };
+    let row = NameRow::decode(&row)?;
+    let occurrence = Occurrence {
+        kind: target.kind,
+        generation: row.generation,
+        reference: target.reference.clone(),
+    };
+    let _any_state: NameState = row.state;
+    Ok(batch
+        .delete(name)
+        .delete(row.target(target))
+        .put(cut_key(&occurrence), ""))
+}
+
+impl TimerHandler for Script {
+    fn fire<'a>(
+        &'a self,
+        ctx: &'a TimerCtx<'a>,
+        timer: &'a DueTimer,
+    ) -> BoxFuture<'a, Result<Fired, HandlerError>> {
+        Box::pin(self.run(ctx, timer))
+    }
+}
+
+impl DetachedHandler for Script {
+    type Output = ();
+
+    fn call<'a>(
+        &'a self,
+        _ctx: &'a TimerCtx<'a>,
+        timer: &'a DueTimer,
+    ) -> BoxFuture<'a, Result<(), HandlerError>> {
+        let fails = timer.payload()[0] == 3 && timer.attempt() <= u16::from(timer.payload()[1]);
+        Box::pin(std::future::ready(if fails {
+            Err(HandlerError::new("the call failed"))
+        } else {
+            Ok(())
+        }))
+    }
+
+    fn settle<'a>(
+        &'a self,
+        ctx: &'a TimerCtx<'a>,
+        timer: &'a DueTimer,
+        (): &'a (),
+    ) -> BoxFuture<'a, Result<Fired, HandlerError>> {
+        Box::pin(self.run(ctx, timer))
+    }
+}
