@@ -16,7 +16,7 @@ use support::{Harness, Receiver, due, pending};
 
 const BATCH: &str = "/v1/partitions/tenant-7/timers:batch";
 
-fn batch(timers: Vec<Value>) -> Value {
+fn batch(timers: &[Value]) -> Value {
     json!({ "timers": timers })
 }
 
@@ -29,10 +29,10 @@ fn with_id(mut timer: Value, id: &str) -> Value {
 async fn a_thousand_timers_are_scheduled_and_each_delivered_once() {
     let mut receiver = Receiver::start([]).await;
     let harness = Harness::start().await;
-    let timers = (0..1_000)
+    let timers: Vec<Value> = (0..1_000)
         .map(|index| with_id(due(&receiver.url()), &format!("t{index}")))
         .collect();
-    let answer = harness.post(BATCH, &batch(timers)).await;
+    let answer = harness.post(BATCH, &batch(&timers)).await;
     assert_eq!(answer.status, 200, "{}", answer.text);
     let results = answer.json()["results"].as_array().unwrap().clone();
     assert_eq!(results.len(), 1_000);
@@ -72,7 +72,7 @@ async fn each_timer_has_its_own_result_in_its_place() {
     let answer = harness
         .post(
             BATCH,
-            &batch(vec![
+            &batch(&[
                 with_id(pending(), "new"),
                 with_id(other, "there"),
                 wrong,
@@ -123,7 +123,7 @@ async fn a_batch_that_is_none_is_refused_as_a_whole() {
         (json!({"timers": []}), "/timers"),
         (json!({"timers": {}}), "/timers"),
         (json!({"timers": [1]}), "/timers"),
-        (batch(too_many), "/timers"),
+        (batch(&too_many), "/timers"),
         (json!({"timers": [pending()], "dry": true}), "/dry"),
     ] {
         assert_eq!(harness.post(BATCH, &body).await.pointers(), [pointer]);
@@ -137,9 +137,9 @@ async fn a_batch_may_be_larger_than_a_single_timer() {
     let harness = Harness::start().await;
     let mut timer = pending();
     timer["payload"] = json!("x".repeat(400 * 1_024));
-    let answer = harness.post(BATCH, &batch(vec![timer.clone(); 8])).await;
+    let answer = harness.post(BATCH, &batch(&vec![timer.clone(); 8])).await;
     let results = answer.json()["results"].as_array().unwrap().clone();
     assert!(results.iter().all(|result| result["status"] == 201));
-    let answer = harness.post(BATCH, &batch(vec![timer; 42])).await;
+    let answer = harness.post(BATCH, &batch(&vec![timer; 42])).await;
     answer.assert_problem(413, "body_too_large");
 }
