@@ -3,6 +3,7 @@
 mod arrows;
 mod files;
 mod headings;
+mod links;
 mod manifest;
 mod text;
 
@@ -39,6 +40,7 @@ pub(crate) fn check() -> Result<Note, Failure> {
     for file in &files {
         findings.extend(text::check(file));
         findings.extend(headings::check(file));
+        findings.extend(links::check(&root, file));
     }
     findings.extend(arrows::check(&files));
     for finding in &findings {
