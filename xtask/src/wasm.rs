@@ -47,6 +47,6 @@ fn tools_folder() -> Result<PathBuf, Failure> {
     std::env::var_os("HOME")
         .map(|home| PathBuf::from(home).join(".cache/dueline-tools"))
         .ok_or_else(|| {
-            "neither DUELINE_TOOLS nor HOME is set: nowhere to put a compiler".to_owned()
+            Failure::from("neither DUELINE_TOOLS nor HOME is set: nowhere to put it".to_owned())
         })
 }

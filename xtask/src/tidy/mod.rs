@@ -49,5 +49,5 @@ pub(crate) fn check() -> Result<Note, Failure> {
     if findings.is_empty() {
         return Ok(Note::text(format!("{} files", files.len())));
     }
-    Err(format!("{} places to mend, listed above", findings.len()))
+    Err(format!("{} places to mend, listed above", findings.len()).into())
 }
