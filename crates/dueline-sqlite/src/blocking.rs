@@ -10,6 +10,7 @@ use dueline::store::{
 };
 use dueline::timers::KindSet;
 
+use crate::foreign::guarded;
 use crate::inbox::Push;
 use crate::read_session::{SharedSession, locked};
 use crate::send::{send_audit, send_batch, send_group};
@@ -198,6 +199,6 @@ impl WakeStore for BlockingStore {
 
     fn before_park(&self) {
         self.end_reads();
-        self.shared().run_if_free();
+        guarded("committing", || self.shared().run_if_free());
     }
 }

@@ -14,8 +14,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
-use dueline::store::{Batch, BatchOutcome, NamespaceStore, ReadStore, WakeStore};
+use dueline::runtime::Clock;
+use dueline::store::{
+    Batch, BatchOutcome, NamespaceStore, Precondition, ReadStore, StoreErrorKind, WakeStore,
+};
+use dueline_sqlite::{Options, SqliteStore};
 use support::{Home, KIND, apply, block_on, block_on_parking, get, partition, poll_once, timer};
 
 /// Runs all futures on this thread until each is done.
@@ -132,6 +137,46 @@ fn a_dropped_future_leaves_its_partition_before_or_after() {
     assert_eq!(get(&store, &a, "left"), get(&store, &a, "right"));
     // Everything sent before the last apply was run before it.
     assert_eq!(get(&store, &a, "left").as_deref(), Some(&b"198"[..]));
+}
+
+/// A clock that panics while it is told to.
+#[derive(Debug, Default)]
+struct Broken(AtomicBool);
+
+impl Clock for Broken {
+    fn wall_ms(&self) -> i64 {
+        assert!(!self.0.load(Ordering::SeqCst), "this clock is broken");
+        1_000
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+#[test]
+fn a_clock_that_panics_is_unknown_to_its_caller_and_ends_with_the_call() {
+    let home = Home::new();
+    let clock = Arc::new(Broken::default());
+    let options = Options::new(Arc::clone(&clock) as Arc<dyn Clock>);
+    let store = SqliteStore::open(home.path(), options).unwrap();
+    let blocking = store.for_blocking_threads().unwrap();
+    let a = partition("a");
+    apply(&store, &a, Batch::new().put("kept", "x"));
+    let timed = || {
+        Batch::new()
+            .require_absent("new")
+            .require(Precondition::NotAfter(5_000))
+    };
+    for handle in [&store as &dyn WakeStore, &*blocking] {
+        clock.0.store(true, Ordering::SeqCst);
+        let call = handle.apply(&a, timed().delete("kept").put("new", "x"));
+        let error = block_on_parking(handle, call).unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Unknown);
+        clock.0.store(false, Ordering::SeqCst);
+        assert!(get(handle, &a, "kept").is_some() && get(handle, &a, "new").is_none());
+        apply(handle, &a, timed().put("next", "x"));
+    }
 }
 
 struct Exploding;

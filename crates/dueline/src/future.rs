@@ -49,17 +49,30 @@ pub(crate) async fn catch_panic<'a, T, F>(make: F) -> Result<T, HandlerError>
 where
     F: FnOnce() -> BoxFuture<'a, Result<T, HandlerError>>,
 {
-    let mut future = match catch_unwind(AssertUnwindSafe(make)) {
-        Ok(future) => future,
-        Err(panic) => return Err(panicked(panic.as_ref())),
-    };
-    poll_fn(
-        |context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
-            Ok(poll) => poll,
-            Err(panic) => Poll::Ready(Err(panicked(panic.as_ref()))),
-        },
-    )
+    let mut run = Contained(Some(contain(make)?));
+    poll_fn(|context| match &mut run.0 {
+        Some(future) => contain(|| future.as_mut().poll(context))
+            .unwrap_or_else(|panicked| Poll::Ready(Err(panicked))),
+        None => Poll::Pending,
+    })
     .await
+}
+
+/// What a handler answers at once, or its panic as a failure.
+pub(crate) fn contain<T>(ask: impl FnOnce() -> T) -> Result<T, HandlerError> {
+    catch_unwind(AssertUnwindSafe(ask)).map_err(|panic| panicked(panic.as_ref()))
+}
+
+/// A run whose drop is contained too: at its deadline it is dropped with whatever it holds.
+struct Contained<'a, T>(Option<BoxFuture<'a, T>>);
+
+impl<T> Drop for Contained<'_, T> {
+    fn drop(&mut self) {
+        let run = self.0.take();
+        if let Err(panicked) = contain(|| drop(run)) {
+            tracing::error!(error = %panicked, "a handler panicked while its run was dropped");
+        }
+    }
 }
 
 fn panicked(panic: &(dyn std::any::Any + Send)) -> HandlerError {

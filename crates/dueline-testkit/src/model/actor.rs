@@ -50,7 +50,7 @@ impl ActorStore {
             let _unheard = self.arena.commit(self.source, partition, group);
             return pending().await;
         }
-        let hit = self.arena.draw_below(group.batches.len());
+        let hit = self.arena.spared(group.batches.len());
         let rest = Group {
             batches: group.batches.split_off(hit),
             settles: std::mem::take(&mut group.settles),

@@ -41,7 +41,9 @@ pub enum Mishap {
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     calls: u64,
-    planned: Option<(u64, Mishap)>,
+    planned: Option<(u64, usize, Mishap)>,
+    /// How many batches of the group commit before the planned mishap hits.
+    spared: Option<usize>,
     random: Option<(Random, u64, Vec<Mishap>)>,
     crashed: bool,
 }
@@ -82,10 +84,11 @@ impl Arena {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the n-th call from now, of whomever, meet this; 1 is the next.
-    pub fn fail_call(&self, nth: u64, mishap: Mishap) {
+    /// Lets the n-th call from now, of whomever, meet this; 1 is the next. If it commits a group,
+    /// this many of its batches are spared, all but the last at most.
+    pub fn fail_call(&self, nth: u64, spared: usize, mishap: Mishap) {
         let mut faults = self.faults();
-        faults.planned = Some((faults.calls.saturating_add(nth), mishap));
+        faults.planned = Some((faults.calls.saturating_add(nth), spared, mishap));
     }
 
     /// Lets this many of a thousand calls meet one of these.
@@ -139,10 +142,11 @@ impl Arena {
         let mut faults = self.faults();
         faults.calls += 1;
         let mut mishap = None;
-        if let Some((nth, planned)) = faults.planned
+        if let Some((nth, spared, planned)) = faults.planned
             && nth == faults.calls
         {
             faults.planned = None;
+            faults.spared = Some(spared);
             mishap = Some(planned);
         }
         if let Some((random, per_mille, mishaps)) = &mut faults.random
@@ -156,13 +160,16 @@ impl Arena {
         mishap
     }
 
-    /// A number below this one, drawn with the random faults; 0 without them.
-    pub(super) fn draw_below(&self, end: usize) -> usize {
+    /// How many batches of a group of this many the mishap spares.
+    pub(super) fn spared(&self, batches: usize) -> usize {
         let mut faults = self.faults();
+        if let Some(spared) = faults.spared.take() {
+            return spared.min(batches.saturating_sub(1));
+        }
         let drawn = faults
             .random
             .as_mut()
-            .map_or(0, |(random, _, _)| random.below(end as u64));
+            .map_or(0, |(random, _, _)| random.below(batches as u64));
         usize::try_from(drawn).unwrap_or(0)
     }
 

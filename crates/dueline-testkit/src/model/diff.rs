@@ -159,7 +159,11 @@ impl Place {
             let header = place.header.as_ref()?;
             header.failure.clone()
         };
-        let released = self.dead.is_none() && failure(self) == failure(from);
+        let was_claimed = from
+            .header
+            .as_ref()
+            .is_some_and(|header| header.flags.claimed);
+        let released = was_claimed && self.dead.is_none() && failure(self) == failure(from);
         released
             || failure(self).is_some_and(|failure| STORE_FAULTS.contains(&failure.error.as_str()))
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::activity::Running;
+use super::overlay::Overlay;
 use super::registry::{Handler, Registration};
 use super::slots::Slot;
 use super::{DetachedHandler, DueTimer, Fired, HandlerError, RetryPolicy, TimerCtx, TimerKind};
@@ -130,33 +131,27 @@ impl ClaimedCall {
 
     /// How long the call may take.
     pub fn deadline(&self) -> Duration {
-        Duration::from_millis(self.deadline_ms())
-    }
-
-    fn deadline_ms(&self) -> u64 {
-        match &self.registration.handler {
-            Handler::Detached(handler) => handler.deadline_ms(&self.claim.timer),
-            Handler::Inline(_) => None,
-        }
-        .unwrap_or(self.registration.deadline_ms)
+        Duration::from_millis(self.registration.deadline_ms_of(&self.claim.timer))
     }
 
     /// Runs the call: to its end, its deadline or its panic, which all end in a [`FinishedCall`].
     pub async fn run(self) -> FinishedCall {
         let deadline = self.deadline();
+        let overlay = Overlay::new(Arc::clone(&self.store), self.claim.partition.clone());
         let result = match &self.registration.handler {
             Handler::Detached(handler) => {
-                let ctx = TimerCtx::new(
-                    self.store.as_ref(),
-                    &self.claim.partition,
-                    self.runtime.now_ms(),
-                );
+                let ctx = TimerCtx::new(&overlay, &self.claim.partition, self.runtime.now_ms());
                 let call = catch_panic(|| handler.call(&ctx, &self.claim.timer));
                 or_deadline(call, || self.runtime.sleep(deadline), deadline).await
             }
             Handler::Inline(_) => Err(HandlerError::new("an inline handler has no call")),
         };
-        FinishedCall { call: self, result }
+        let store_failed = overlay.take_fault();
+        FinishedCall {
+            call: self,
+            result,
+            store_failed,
+        }
     }
 }
 
@@ -173,6 +168,8 @@ impl fmt::Debug for ClaimedCall {
 pub struct FinishedCall {
     pub(crate) call: ClaimedCall,
     pub(crate) result: Result<CallOutput, HandlerError>,
+    /// Whether the store failed a read of the call: its failure is then not the handler's.
+    pub(crate) store_failed: bool,
 }
 
 impl FinishedCall {

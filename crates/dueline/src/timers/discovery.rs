@@ -218,8 +218,15 @@ impl<'a> TickRun<'a> {
         Ok(page)
     }
 
-    /// A page of each range, however few the store serves in one call.
+    /// A page of each range, charged to the tick.
     async fn scan_all(&mut self, ranges: &[ScanRange]) -> Result<Vec<ScanPage>, StoreError> {
+        let pages = self.read_all(ranges).await?;
+        self.charge(pages.iter().map(|page| page.rows.len()).sum());
+        Ok(pages)
+    }
+
+    /// A page of each range, however few the store serves in one call.
+    pub(super) async fn read_all(&self, ranges: &[ScanRange]) -> Result<Vec<ScanPage>, StoreError> {
         let mut pages: Vec<ScanPage> = Vec::with_capacity(ranges.len());
         while let Some(rest) = ranges.get(pages.len()..).filter(|rest| !rest.is_empty()) {
             let rest = rest.get(..SCAN_RANGES_MAX).unwrap_or(rest);
@@ -229,7 +236,6 @@ impl<'a> TickRun<'a> {
                     "the store served none of the ranges asked for",
                 ));
             }
-            self.charge(served.iter().map(|page| page.rows.len()).sum());
             pages.extend(served);
         }
         Ok(pages)

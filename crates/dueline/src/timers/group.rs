@@ -238,7 +238,7 @@ impl TickRun<'_> {
 
     /// Remembers the timer rows a committed batch put and deleted, so that this tick neither fires
     /// the new ones nor runs the gone ones.
-    fn note_writes(&mut self, row: &DueRow, batch: &Batch) {
+    pub(super) fn note_writes(&mut self, row: &DueRow, batch: &Batch) {
         for write in &batch.writes {
             let key = write.key();
             if *key == row.key || !is_of_class(key, class::TIMER) {
@@ -270,10 +270,13 @@ impl TickRun<'_> {
     ) {
         match error.kind() {
             StoreErrorKind::Full => {
+                // Those behind are likely to fare the same: smaller groups run fewer of them again.
+                self.halvings = self.halvings.saturating_add(1);
                 self.put_back(behind);
                 self.set_back(row, planned, "the store is full").await;
             }
             StoreErrorKind::Invalid | StoreErrorKind::Unsupported => {
+                self.halvings = self.halvings.saturating_add(1);
                 self.put_back(behind);
                 self.refused(row, planned, &error).await;
             }

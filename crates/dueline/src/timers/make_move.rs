@@ -67,7 +67,7 @@ impl<'a> TickRun<'a> {
                         self.close_lane(row, Closed::TooEarly);
                         return None;
                     }
-                    to = to.rebased(self.engine.runtime().now_ms(), backend_now_ms);
+                    to = self.claim_from(timer, backend_now_ms);
                     planning.front = claim_bounds(timer, backend_now_ms);
                 }
                 Err(error) if error.kind() == StoreErrorKind::Unknown => {

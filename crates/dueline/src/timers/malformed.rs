@@ -14,6 +14,9 @@ use crate::rows::{
 };
 use crate::store::{Batch, BatchOutcome, StoreError};
 
+/// How often a row that is set aside looks for another place in one tick.
+const PLACES_MAX: u8 = 8;
+
 impl TickRun<'_> {
     /// Moves a key of the timer class that does not decode to quarantine, byte for byte.
     pub(super) async fn set_aside(&mut self, row: DueRow, malformed: Malformed) {
@@ -65,11 +68,18 @@ impl TickRun<'_> {
         ))
     }
 
-    /// A batch that sets a row aside lost: the row changed, or its place was taken meanwhile.
-    pub(super) fn lost_malformed(&mut self, row: DueRow, outcome: &BatchOutcome) {
+    /// A batch that sets a row aside lost: the row changed, or its name or its place did.
+    pub(super) fn lost_malformed(&mut self, mut row: DueRow, outcome: &BatchOutcome) {
         match outcome {
             BatchOutcome::PreconditionFailed { index: 0, .. } => self.raced(&row),
-            _ => self.push_front(row),
+            _ if row.replans < PLACES_MAX => {
+                row.replans += 1;
+                self.push_front(row);
+            }
+            _ => {
+                let error = StoreError::unavailable("a row found its place taken each time");
+                self.hold(&row, &error);
+            }
         }
     }
 
@@ -117,7 +127,10 @@ impl TickRun<'_> {
             now_ms,
         );
         let failure = Failure::new(now_ms, &format!("the header does not decode: {malformed}"));
-        let to = Move::dead(&timer, DeadReason::UndecodableHeader, 0, 0, failure);
+        let mut to = Move::dead(&timer, DeadReason::UndecodableHeader, 0, 0, failure);
+        for _ in 0..row.replans {
+            to = to.one_later();
+        }
         if to.row(&timer).1.len() > VALUE_BYTES_MAX {
             return self.set_aside(row, malformed).await;
         }

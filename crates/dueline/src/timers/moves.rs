@@ -4,7 +4,7 @@
 //! `Absent(new key)`, and for a named timer the name row that belongs to the old one.
 
 use super::DueTimer;
-use crate::limits::DUE_MS_MAX;
+use crate::limits::{BATCH_BYTES_MAX, DUE_MS_MAX, KEY_BYTES_MAX};
 use crate::rows::{
     DeadKey, DeadReason, DeadRow, Failure, Flags, Header, NameKey, NameRow, QuarantineKey,
     TimerKey, TimerRow,
@@ -105,14 +105,6 @@ impl Move {
             Self::Later { due_ms: at, .. } | Self::Dead { dead_at_ms: at, .. } => {
                 *at = at.saturating_add(1);
             }
-        }
-        self
-    }
-
-    /// The same claim by another clock: as long from `to_ms` as it was from `from_ms`.
-    pub(crate) fn rebased(mut self, from_ms: u64, to_ms: u64) -> Self {
-        if let Self::Later { due_ms, .. } = &mut self {
-            *due_ms = to_ms.saturating_add(due_ms.saturating_sub(from_ms));
         }
         self
     }
@@ -245,10 +237,17 @@ pub(crate) fn move_batch(
     batch
 }
 
-/// The batch that sets a malformed row aside, byte for byte.
+/// The batch that sets a malformed row aside, byte for byte. Its value is guarded unless guard and
+/// copy together are more than a batch can hold.
 pub(crate) fn quarantine_batch(key: &Key, value: &Value, place: &QuarantineKey) -> Batch {
+    let fits = 2 * value.len() + 4 * KEY_BYTES_MAX <= BATCH_BYTES_MAX;
+    let guard = if fits {
+        Precondition::Equals(key.clone(), value.clone())
+    } else {
+        Precondition::Present(key.clone())
+    };
     let mut batch = Batch::new()
-        .require_equals(key.clone(), value.clone())
+        .require(guard)
         .require_absent(place.encode())
         .delete(key.clone())
         .put(place.encode(), value.clone());

@@ -4,7 +4,7 @@ use super::lane::{Closed, DueRow};
 use super::make_move::backend_now_ms;
 use super::moves::{NameGuard, name_key};
 use super::planned::{Effect, Planned, Planning};
-use super::run::{claim_bounds, policy_of};
+use super::run::claim_bounds;
 use super::tick::TickRun;
 use super::{DueTimer, RetryPolicy};
 use crate::store::{Batch, BatchOutcome, StoreError};
@@ -112,8 +112,7 @@ impl<'a> TickRun<'a> {
         let is_claim = matches!(effect, Effect::Claimed { .. });
         match backend_now_ms(outcome) {
             Some(backend_now_ms) if is_claim => {
-                let now_ms = self.engine.runtime().now_ms();
-                to = to.rebased(now_ms, backend_now_ms);
+                to = self.claim_from(timer, backend_now_ms);
                 planning.front = claim_bounds(timer, backend_now_ms);
             }
             _ if is_claim => {
@@ -183,9 +182,11 @@ impl<'a> TickRun<'a> {
                 self.set_back(row, planned, "the outcome of the commit was unknown")
                     .await
             }
-            Ok(None) => self
-                .report
-                .count(kind, |counts| counts.unknown_outcome += 1),
+            Ok(None) => {
+                self.note_writes(&row, &planned.batch);
+                self.report
+                    .count(kind, |counts| counts.unknown_outcome += 1);
+            }
             Err(error) => self.hold(&row, &error),
         }
     }
@@ -195,7 +196,7 @@ impl<'a> TickRun<'a> {
             .engine
             .registry
             .get(timer.kind())
-            .map_or_else(RetryPolicy::default, |known| policy_of(known, timer));
+            .map_or_else(RetryPolicy::default, |known| known.policy_of(timer));
         self.planning(row, timer, policy, Vec::new())
     }
 }

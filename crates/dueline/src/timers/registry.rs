@@ -6,9 +6,10 @@ use std::time::Duration;
 use super::call::{ErasedDetached, erase};
 use super::typed::TypedDetached;
 use super::{
-    DetachedHandler, KindSet, RetryPolicy, TimerHandler, TimerKind, Typed, TypedDetachedHandler,
-    TypedHandler,
+    DetachedHandler, DueTimer, HandlerError, KindSet, RetryPolicy, TimerHandler, TimerKind, Typed,
+    TypedDetachedHandler, TypedHandler,
 };
+use crate::future::contain;
 use crate::limits::GROUP_TIMERS_MAX;
 
 /// Default deadline of an inline fire, in milliseconds.
@@ -136,6 +137,25 @@ impl Registration {
         self
     }
 
+    /// The policy of a timer: its own if it has one, else its kind's.
+    pub(crate) fn policy_of(&self, timer: &DueTimer) -> RetryPolicy {
+        let own = contain(|| match &self.handler {
+            Handler::Inline(handler) => handler.retry_policy(timer),
+            Handler::Detached(handler) => handler.retry_policy(timer),
+        });
+        answered(own, timer).unwrap_or(self.retry)
+    }
+
+    /// How long a run of a timer may take, in milliseconds: its own limit if it has one, else its
+    /// kind's.
+    pub(crate) fn deadline_ms_of(&self, timer: &DueTimer) -> u64 {
+        let own = contain(|| match &self.handler {
+            Handler::Inline(_) => None,
+            Handler::Detached(handler) => handler.deadline_ms(timer),
+        });
+        answered(own, timer).unwrap_or(self.deadline_ms).max(1)
+    }
+
     /// How long a run may take, for a driver that watches it.
     pub fn deadline(&self) -> Duration {
         Duration::from_millis(self.deadline_ms)
@@ -151,6 +171,19 @@ impl Registration {
     pub fn execution(&self) -> Execution {
         self.execution
     }
+}
+
+/// What a handler said of a timer; nothing if it panicked, which is logged.
+fn answered<T>(answer: Result<Option<T>, HandlerError>, timer: &DueTimer) -> Option<T> {
+    answer.unwrap_or_else(|error| {
+        tracing::error!(
+            kind = %timer.kind(),
+            reference = %timer.reference().escape_ascii(),
+            %error,
+            "a handler was asked about a timer; what its kind says holds"
+        );
+        None
+    })
 }
 
 impl fmt::Debug for Registration {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use super::call::ErasedDetached;
 use super::lane::{Closed, DueRow};
 use super::moves::{Move, NameGuard};
 use super::overlay::Overlay;
@@ -42,15 +41,12 @@ impl<'a> TickRun<'a> {
         };
         self.report.worst_lateness_ms = self.report.worst_lateness_ms.max(timer.lateness_ms());
         let lapsed = timer.flags().claimed && !row.claimed_here;
-        let policy = policy_of(registration, &timer);
+        let policy = registration.policy_of(&timer);
         if lapsed && policy.is_exhausted(timer.header().attempt) {
             return self.bury_cut(row, &timer, policy).await;
         }
         match &registration.handler {
-            Handler::Detached(handler) => {
-                self.claim(index, row, &timer, registration, handler.as_ref())
-                    .await;
-            }
+            Handler::Detached(_) => self.claim(index, row, &timer, registration).await,
             Handler::Inline(handler) if row.claimed_here => {
                 self.run_inline(index, row, timer, registration, handler.as_ref())
                     .await;
@@ -157,7 +153,7 @@ impl<'a> TickRun<'a> {
         } else {
             vec![Precondition::NotBefore(timer.key().due_ms)]
         };
-        let planning = self.planning(&row, timer, policy_of(registration, timer), front);
+        let planning = self.planning(&row, timer, registration.policy_of(timer), front);
         let faulted = self.overlay.take_fault();
         let planned = match result {
             Ok(fired) => planning
@@ -204,7 +200,6 @@ impl<'a> TickRun<'a> {
         mut row: DueRow,
         timer: &DueTimer,
         registration: &'a Registration,
-        handler: &'a dyn ErasedDetached,
     ) {
         if self.is_full_for(CLAIMS_GROUP_MAX) {
             self.push_front(row);
@@ -212,6 +207,12 @@ impl<'a> TickRun<'a> {
             return;
         }
         let Some(slot) = self.engine.slots.take(timer.kind()) else {
+            if !self.staged.is_empty() {
+                // A claim of the group may lose and give its slot back.
+                self.push_front(row);
+                self.flush(false).await;
+                return;
+            }
             row.charged = false;
             self.push_front(row);
             if let Some(lane) = self.lanes.get_mut(index) {
@@ -219,13 +220,10 @@ impl<'a> TickRun<'a> {
             }
             return;
         };
-        let deadline_ms = handler
-            .deadline_ms(timer)
-            .unwrap_or(registration.deadline_ms);
         let now_ms = self.engine.runtime().now_ms();
-        let to = Move::claim(timer, claim_end_ms(now_ms, deadline_ms));
+        let to = self.claim_from(timer, now_ms);
         let front = claim_bounds(timer, now_ms);
-        let planning = self.planning(&row, timer, policy_of(registration, timer), front);
+        let planning = self.planning(&row, timer, registration.policy_of(timer), front);
         let effect = Effect::Claimed {
             slot,
             to: to.clone(),
@@ -233,6 +231,16 @@ impl<'a> TickRun<'a> {
         let planned = planning.moved(timer, to, effect, Batch::new());
         self.stage(row, planned, CLAIMS_GROUP_MAX, Duration::ZERO)
             .await;
+    }
+
+    /// The claim of a timer whose run begins at this time, in milliseconds since 1970.
+    pub(super) fn claim_from(&self, timer: &DueTimer, now_ms: u64) -> Move {
+        let registration = self.engine.registry.get(timer.kind());
+        let deadline_ms = registration.map_or(0, |known| known.deadline_ms_of(timer));
+        let until_ms = now_ms
+            .saturating_add(deadline_ms)
+            .saturating_add(CLAIM_SLACK_MS);
+        Move::claim(timer, until_ms)
     }
 
     /// Claims and counts a timer before its inline handler runs, so that a handler that kills the
@@ -249,9 +257,9 @@ impl<'a> TickRun<'a> {
             return;
         }
         let now_ms = self.engine.runtime().now_ms();
-        let to = Move::claim(timer, claim_end_ms(now_ms, registration.deadline_ms));
+        let to = self.claim_from(timer, now_ms);
         let front = claim_bounds(timer, now_ms);
-        let planning = self.planning(&row, timer, policy_of(registration, timer), front);
+        let planning = self.planning(&row, timer, registration.policy_of(timer), front);
         if let Some(to) = self.make_move(&row, timer, planning, to, true).await {
             let (key, value, _) = to.row(timer);
             let mut claimed = DueRow::new(key, value);
@@ -266,10 +274,11 @@ impl<'a> TickRun<'a> {
     async fn bury_cut(&mut self, row: DueRow, timer: &DueTimer, policy: RetryPolicy) {
         let now_ms = self.engine.runtime().now_ms();
         let attempt = timer.header().attempt;
-        let reason = timer.last_error().map_or_else(
-            || format!("attempt {attempt} was cut: its claim ended without an outcome"),
-            |failure| failure.error.clone(),
-        );
+        let mut reason = format!("attempt {attempt} was cut: its claim ended without an outcome");
+        if let Some(failure) = timer.last_error() {
+            reason.push_str("; the last error before that: ");
+            reason.push_str(&failure.error);
+        }
         let failure = Failure::new(now_ms, &reason);
         let to = Move::dead(timer, DeadReason::Exhausted, 0, attempt, failure);
         let front = vec![Precondition::NotBefore(timer.key().due_ms)];
@@ -279,21 +288,6 @@ impl<'a> TickRun<'a> {
         self.stage(row, planned, super::lane::PAGE_ROWS, Duration::ZERO)
             .await;
     }
-}
-
-/// The policy of a timer: its own if it has one, else its kind's.
-pub(super) fn policy_of(registration: &Registration, timer: &DueTimer) -> RetryPolicy {
-    match &registration.handler {
-        Handler::Inline(handler) => handler.retry_policy(timer),
-        Handler::Detached(handler) => handler.retry_policy(timer),
-    }
-    .unwrap_or(registration.retry)
-}
-
-pub(super) fn claim_end_ms(now_ms: u64, deadline_ms: u64) -> u64 {
-    now_ms
-        .saturating_add(deadline_ms)
-        .saturating_add(CLAIM_SLACK_MS)
 }
 
 /// A claim is never early, and holds only while the clocks of driver and store agree.

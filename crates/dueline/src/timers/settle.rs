@@ -1,14 +1,15 @@
 //! Settling a detached call: planning with what it brought back, and committing under its claim.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::call::{CallOutput, Claim, FinishedCall};
 use super::engine::Engine;
 use super::make_move::backend_now_ms;
 use super::moves::{Move, NameGuard, name_key};
+use super::overlay::Overlay;
 use super::planned::{Effect, Planned, Planning};
 use super::registry::{Handler, INLINE_DEADLINE_MS, Registration};
-use super::run::policy_of;
 use super::{Counts, DueTimer, Fired, HandlerError, TimerCtx, TimerError};
 use crate::future::{catch_panic, or_deadline};
 use crate::store::{
@@ -28,11 +29,17 @@ impl Engine {
     /// call itself is never repeated here; while the store does not answer, the same batch is
     /// offered again until the claim ends.
     pub async fn settle(&self, finished: FinishedCall) -> Counts {
-        let FinishedCall { call, result } = finished;
+        let FinishedCall {
+            call,
+            result,
+            store_failed,
+        } = finished;
         let run = SettleRun {
             engine: self,
             claim: &call.claim,
             registration: &call.registration,
+            overlay: Overlay::new(Arc::clone(&self.tick_store), call.claim.partition().clone()),
+            store_failed,
             counts: Counts::default(),
         };
         Box::pin(run.run(result)).await
@@ -77,6 +84,10 @@ struct SettleRun<'a> {
     engine: &'a Engine,
     claim: &'a Claim,
     registration: &'a Registration,
+    /// The reads of the handler; nothing is staged.
+    overlay: Overlay,
+    /// Whether the store failed a read of the call.
+    store_failed: bool,
     counts: Counts,
 }
 
@@ -97,7 +108,11 @@ impl<'a> SettleRun<'a> {
         let mut replans = 0;
         loop {
             let planned = match &result {
-                Ok(output) => self.plan(&planning, output).await,
+                Ok(output) => match self.plan(&planning, output).await {
+                    Some(planned) => planned,
+                    None => break,
+                },
+                Err(error) if self.store_failed => planning.set_back(self.timer(), error.text()),
                 Err(error) if error.is_undecodable() => {
                     planning.undecodable(self.timer(), error.text())
                 }
@@ -130,6 +145,7 @@ impl<'a> SettleRun<'a> {
                 break;
             }
             result = Err(HandlerError::new(failed));
+            self.store_failed = false;
         }
         self.counts
     }
@@ -142,7 +158,7 @@ impl<'a> SettleRun<'a> {
         Planning {
             partition: &self.claim.partition,
             runtime: self.engine.runtime(),
-            policy: policy_of(self.registration, self.timer()),
+            policy: self.registration.policy_of(self.timer()),
             codec_version: self.registration.codec_version,
             name: NameGuard::expected(self.timer()),
             front: Vec::new(),
@@ -150,15 +166,31 @@ impl<'a> SettleRun<'a> {
         }
     }
 
-    /// Lets the handler decide what becomes of the timer.
-    async fn plan(&self, planning: &Planning<'_>, output: &CallOutput) -> Planned {
+    /// Lets the handler decide what becomes of the timer. While the store fails its reads it is
+    /// asked again, until the claim ends: `None`.
+    async fn plan(&mut self, planning: &Planning<'_>, output: &CallOutput) -> Option<Planned> {
         let timer = self.timer();
-        match self.ask(output).await {
-            Ok(fired) => planning
-                .fired(timer, fired)
-                .unwrap_or_else(|refused| planning.failed(timer, &refused, None)),
-            Err(error) if error.is_undecodable() => planning.undecodable(timer, error.text()),
-            Err(error) => planning.failed(timer, error.text(), None),
+        let mut pause = PAUSE_FIRST;
+        loop {
+            let said = self.ask(output).await;
+            let store_failed = self.overlay.take_fault();
+            return Some(match said {
+                Ok(fired) => planning
+                    .fired(timer, fired)
+                    .unwrap_or_else(|refused| planning.failed(timer, &refused, None)),
+                Err(error) if error.is_undecodable() => planning.undecodable(timer, error.text()),
+                Err(error) if store_failed => {
+                    tracing::warn!(partition = %self.claim.partition, %error, "a settle is planned again");
+                    if self.engine.runtime().now_ms() >= self.claim.ends_at_ms() {
+                        self.counts.held += 1;
+                        return None;
+                    }
+                    self.engine.runtime().sleep(pause).await;
+                    pause = (pause * 2).min(PAUSE_MAX);
+                    continue;
+                }
+                Err(error) => planning.failed(timer, error.text(), None),
+            });
         }
     }
 
@@ -167,8 +199,7 @@ impl<'a> SettleRun<'a> {
             return Err(HandlerError::new("an inline handler has no call to settle"));
         };
         let runtime = self.engine.runtime();
-        let store = self.engine.tick_store.as_ref();
-        let ctx = TimerCtx::new(store, &self.claim.partition, runtime.now_ms());
+        let ctx = TimerCtx::new(&self.overlay, &self.claim.partition, runtime.now_ms());
         let deadline = Duration::from_millis(INLINE_DEADLINE_MS);
         let settle = catch_panic(|| handler.settle(&ctx, self.timer(), output));
         or_deadline(settle, || runtime.sleep(deadline), deadline).await

@@ -28,7 +28,7 @@ pub(super) struct TickRun<'a> {
     pub(super) rows_share: usize,
     pub(super) overlay: Arc<Overlay>,
     pub(super) staged: Staged,
-    /// How often the size of groups was halved because a member lost its guard.
+    /// How often the size of groups was halved because a member lost its guard or was refused.
     pub(super) halvings: u32,
     /// Timer rows put and deleted by committed batches of this tick.
     pub(super) put: BTreeSet<Key>,
@@ -101,6 +101,12 @@ impl<'a> TickRun<'a> {
     async fn serve(&mut self) {
         self.deal_shares();
         loop {
+            // Nothing comes between a cautious claim and its run, or a crash in the run of another
+            // would count an attempt that this timer never had.
+            if let Some(index) = self.claimed_head() {
+                self.process_next(index).await;
+                continue;
+            }
             if let Err(error) = self.refill().await {
                 self.hold_all(&error);
             }
@@ -157,6 +163,13 @@ impl<'a> TickRun<'a> {
                 lane.close(Closed::Budget);
             }
         }
+    }
+
+    /// The lane whose head was claimed by this tick and has not run to its end.
+    fn claimed_head(&self) -> Option<usize> {
+        self.lanes.iter().position(|lane| {
+            lane.is_live() && lane.rows.front().is_some_and(|row| row.claimed_here)
+        })
     }
 
     /// The lane whose head is first by (due, kind).
@@ -297,26 +310,24 @@ impl<'a> TickRun<'a> {
     async fn read_next_wake(&mut self) -> Option<u64> {
         let mut kinds = self.engine.registry.kinds();
         kinds.insert(TimerKind::INVALID);
-        let mut next: Option<u64> = None;
-        for kind in kinds.iter().filter(|kind| !self.paused.contains(*kind)) {
-            let range = ScanRange::new(TimerKey::lane_start(kind), TimerKey::lane_end(kind), 1);
-            match self.store.scan(self.partition, &range).await {
-                Ok(page) => {
-                    let due = page
-                        .rows
-                        .first()
-                        .and_then(|(key, _)| crate::rows::lane_head(key))
-                        .map(|head| head.due_ms.max(self.cutoff_ms));
-                    next = next.into_iter().chain(due).min();
-                }
-                Err(error) => {
-                    tracing::warn!(partition = %self.partition, %error, "the store failed a tick");
-                    self.report.held_back = true;
-                    return Some(self.cutoff_ms);
-                }
+        let heads: Vec<ScanRange> = kinds
+            .iter()
+            .filter(|kind| !self.paused.contains(*kind))
+            .map(|kind| ScanRange::new(TimerKey::lane_start(kind), TimerKey::lane_end(kind), 1))
+            .collect();
+        match self.read_all(&heads).await {
+            Ok(pages) => pages
+                .iter()
+                .filter_map(|page| page.rows.first())
+                .filter_map(|(key, _)| crate::rows::lane_head(key))
+                .map(|head| head.due_ms.max(self.cutoff_ms))
+                .min(),
+            Err(error) => {
+                tracing::warn!(partition = %self.partition, %error, "the store failed a tick");
+                self.report.held_back = true;
+                Some(self.cutoff_ms)
             }
         }
-        next
     }
 
     fn into_tick(self) -> Tick {

@@ -5,7 +5,7 @@ use dueline::Bytes;
 use dueline::rows::{Header, TimerKey, TimerRow};
 use dueline::store::{Batch, Group, Partition, Precondition, WakeStore};
 use dueline::timers::{Fired, Registration, Registry, RegistryError, TickBudget};
-use dueline_testkit::{block_on, handler};
+use dueline_testkit::{CommitFault, block_on, handler};
 
 use crate::world::handlers::{Seen, appends, fails, notes, reference_of, says};
 use crate::world::{A, B, World};
@@ -451,4 +451,37 @@ fn a_partition_of_two_engines_fires_each_timer_once() {
     assert_eq!((report.total.fired, report.total.raced), (0, 1));
     assert_eq!(world.get("log").unwrap(), "x ");
     let _: &dyn WakeStore = world.memory.as_ref();
+}
+
+/// The answer to the commit that put it was lost; the rule is the same.
+#[test]
+fn a_timer_put_by_a_commit_in_doubt_waits_for_the_next_tick_too() {
+    let world = World::at(1_000);
+    let seen = Seen::default();
+    let engine = world.engine([
+        (
+            A,
+            Registration::inline(says(|_| {
+                let key = TimerKey {
+                    kind: B,
+                    due_ms: 990,
+                    generation: 1_000_000,
+                    reference: Bytes::from_static(b"new"),
+                };
+                Fired::Done(Batch::new().put(key.encode(), TimerRow::default().encode()))
+            })),
+        ),
+        (B, Registration::inline(notes(&seen))),
+    ]);
+    world.put(A, "x", 10);
+    // More than a page, so that the lane is read again after the commit.
+    for n in 0..100 {
+        world.put(B, &n.to_string(), 900);
+    }
+    world.store.fail_commit(1, CommitFault::AnswerLost);
+    let report = world.run_with(&engine, TickBudget::unlimited());
+    assert_eq!((report.total.unknown_outcome, report.total.fired), (1, 100));
+    assert!(!seen.take().contains(&"new".to_owned()));
+    world.run(&engine);
+    assert_eq!(seen.take(), ["new"]);
 }

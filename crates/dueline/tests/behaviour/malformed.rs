@@ -1,7 +1,7 @@
 //! Rows of the timer class whose key or header does not decode: set aside once, byte for byte,
 //! hiding and delaying nothing.
 
-use dueline::rows::{QuarantineKey, class};
+use dueline::rows::{DeadKey, QuarantineKey, TimerKey, class};
 use dueline::store::{Batch, Key};
 use dueline::timers::{Registration, TickBudget};
 
@@ -177,4 +177,28 @@ fn a_malformed_row_whose_bytes_change_under_the_tick_is_left_to_the_next() {
         1
     );
     assert_eq!(world.rows(class::QUARANTINE)[0].1, "after");
+}
+
+/// A row that cannot be set aside now holds its lane back; the tick ends all the same.
+#[test]
+fn a_row_whose_place_is_taken_each_time_ends_the_tick_and_waits() {
+    let world = World::at(1_000);
+    let engine = world.engine([(A, Registration::inline(notes(&Seen::default())))]);
+    let key = world.put(A, "x", 900);
+    world.commit(Batch::new().put(key.clone(), "\u{63}a header of a later version"));
+    let old = TimerKey::decode(&key).unwrap();
+    let occupied = DeadKey {
+        kind: A,
+        dead_at_ms: 1_000,
+        generation: old.generation,
+        reference: old.reference,
+    };
+    world.commit(Batch::new().put(occupied.encode(), "occupied"));
+    world.put(A, "behind", 950);
+    let report = world.run(&engine);
+    assert!(report.total.dead == 1 || report.held_back, "{report:?}");
+    assert_eq!(world.get(occupied.encode()).unwrap(), "occupied");
+    world.clock.advance_ms(1);
+    world.run(&engine);
+    assert!(world.timers().is_empty());
 }

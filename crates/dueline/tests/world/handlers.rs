@@ -146,10 +146,13 @@ impl DetachedHandler for Calls {
 
     fn call<'a>(
         &'a self,
-        _ctx: &'a TimerCtx<'a>,
+        ctx: &'a TimerCtx<'a>,
         timer: &'a DueTimer,
     ) -> BoxFuture<'a, Result<String, HandlerError>> {
-        (self.call)(timer)
+        Box::pin(async move {
+            ctx.get(timer.reference()).await?;
+            (self.call)(timer).await
+        })
     }
 
     fn settle<'a>(

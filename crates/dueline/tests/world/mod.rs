@@ -225,7 +225,11 @@ impl World {
 
     /// One tick over the lanes whose stored wakes are due, as a driver with wakes makes it.
     pub fn woken_tick(&self, engine: &Engine, budget: TickBudget) -> Tick {
-        let now_ms = engine.runtime().now_ms();
+        self.woken_tick_at(engine, budget, engine.runtime().now_ms())
+    }
+
+    /// The same by another clock than the engine's: over the wakes due at this time.
+    pub fn woken_tick_at(&self, engine: &Engine, budget: TickBudget, now_ms: u64) -> Tick {
         let mut wakes: Vec<LaneWake> = self
             .memory
             .wakes()

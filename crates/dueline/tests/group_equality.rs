@@ -1,0 +1,319 @@
+//! Goal: how many timers commit together changes the number of commits and nothing else.
+//! Method: the same random timers, budgets and races are played with groups of one and with larger
+//! ones; the rows left behind must be the same, generations compared by their order.
+
+mod model;
+
+use std::sync::{Arc, Mutex};
+
+use dueline::memory::MemoryStore;
+use dueline::rows::{Flags, Header, NameKey, NameRow, TimerKey, TimerRow};
+use dueline::runtime::Runtime;
+use dueline::store::{Batch, Group, Key, NamespaceStore, Partition, Value, WakeStore, Write};
+use dueline::timers::{Counts, Engine, RetryPolicy, TickBudget, run_due};
+use dueline_testkit::model::Random;
+use dueline_testkit::{FaultStore, ManualClock, SequenceEntropy, block_on, commit};
+use model::history::registry;
+use model::normal::normal;
+use model::script::{KINDS, Op, REFERENCES, payload, random_payload};
+use model::seeds;
+
+const START_MS: u64 = 1_000_000;
+
+/// What another writer does just before the batch of a timer commits for the first time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Race {
+    Cancel,
+    Replace,
+    /// Writes the row that many handlers guard.
+    Log,
+}
+
+#[derive(Clone, Debug)]
+struct Plan {
+    timers: Vec<(TimerKey, TimerRow)>,
+    races: Vec<(Key, Race)>,
+    budgets: Vec<TickBudget>,
+}
+
+impl Plan {
+    fn of(seed: u64, races: &[Race]) -> Self {
+        let mut random = Random::new(seed);
+        let mut timers = Vec::new();
+        for number in 0..random.below(70) + 2 {
+            let named = random.chance(40);
+            let key = TimerKey {
+                kind: random.pick(&KINDS),
+                due_ms: START_MS - random.below(30) * 10,
+                generation: number + 1_000,
+                reference: if named {
+                    REFERENCES[number as usize % 5].into()
+                } else {
+                    format!("r{number}").into()
+                },
+            };
+            let taken = |(other, row): &(TimerKey, TimerRow)| {
+                row.header.flags.named && other.kind == key.kind && other.reference == key.reference
+            };
+            if named && timers.iter().any(taken) {
+                continue;
+            }
+            timers.push((
+                key.clone(),
+                row(named, key.due_ms, random_payload(&mut random)),
+            ));
+        }
+        let hit = (0..races.len().min(1) * 3)
+            .map(|_| {
+                let place = random.below(timers.len() as u64) as usize;
+                (timers[place].0.encode(), random.pick(races))
+            })
+            .collect();
+        // With races the budget never ends a tick: a timer that an earlier one removes, until that
+        // one loses a race, is back when others may have used up the fires, and waits a tick.
+        let few = if races.is_empty() { 1 } else { 1_000 };
+        let budgets = (0..60)
+            .map(|_| TickBudget {
+                max_fired: random.pick(&[1, 2, 7, 64, 1_000]).max(few),
+                max_per_kind: random.pick(&[1, 5, 32, 1_000]).max(few),
+                max_scanned: u32::MAX,
+                max_elapsed_ms: 30_000,
+            })
+            .collect();
+        Self {
+            timers,
+            races: hit,
+            budgets,
+        }
+    }
+}
+
+fn row(named: bool, original_due_ms: u64, payload: dueline::Bytes) -> TimerRow {
+    let flags = Flags {
+        named,
+        ..Flags::default()
+    };
+    let header = Header {
+        flags,
+        original_due_ms,
+        ..Header::default()
+    };
+    TimerRow { header, payload }
+}
+
+fn put(key: &TimerKey, row: &TimerRow, batch: Batch) -> Batch {
+    let batch = batch.put(key.encode(), row.encode());
+    if !row.header.flags.named {
+        return batch;
+    }
+    let name = NameKey {
+        kind: key.kind,
+        reference: key.reference.clone(),
+    };
+    batch.put(name.encode(), NameRow::of(key, &row.header).encode())
+}
+
+/// Does to the timer of this key what the race says, as another writer would.
+fn run_race(memory: &MemoryStore, partition: &Partition, at: &Key, race: Race, number: u64) {
+    let rows = memory.rows(partition);
+    let value = |key: &Key| rows.iter().find(|(found, _)| found == key).map(|(_, v)| v);
+    if race == Race::Log {
+        let log = value(&Key::from_static(b"log"))
+            .cloned()
+            .unwrap_or_default();
+        let batch = Batch::new().put("log", [&log[..], b"! "].concat());
+        return commit(memory, partition, batch);
+    }
+    let Some(found) = value(at) else { return };
+    let key = TimerKey::decode(at).unwrap();
+    let old = TimerRow::decode(found).unwrap();
+    let name = NameKey {
+        kind: key.kind,
+        reference: key.reference.clone(),
+    };
+    let mut batch = Batch::new().delete(at.clone());
+    if old.header.flags.named {
+        batch = batch.delete(name.encode());
+    }
+    if race == Race::Replace {
+        let key = TimerKey {
+            due_ms: START_MS + 800,
+            generation: number + 1,
+            ..key
+        };
+        let new = row(
+            old.header.flags.named,
+            key.due_ms,
+            payload(Op::Log, 0, key.kind, "a"),
+        );
+        batch = put(&key, &new, batch);
+    }
+    commit(memory, partition, batch);
+}
+
+struct Played {
+    rows: Vec<(Key, Value)>,
+    counts: Counts,
+    commits: u64,
+}
+
+fn play(plan: &Plan, group_max: u16) -> Played {
+    let clock = ManualClock::new(START_MS as i64);
+    let partition = Partition::new("p").unwrap();
+    let memory = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
+    for (key, row) in &plan.timers {
+        commit(&*memory, &partition, put(key, row, Batch::new()));
+    }
+    let store = Arc::new(FaultStore::new(Arc::clone(&memory) as Arc<dyn WakeStore>));
+    let races = Mutex::new(plan.races.clone());
+    store.on_commit({
+        let memory = Arc::clone(&memory);
+        move |partition: &Partition, group: &Group| {
+            let writes = group.batches.iter().flat_map(|batch| &batch.writes);
+            for write in writes {
+                let Write::Delete(key) = write else { continue };
+                let mut races = races.lock().unwrap();
+                while let Some(place) = races.iter().position(|(of, _)| of == key) {
+                    let (_, race) = races.remove(place);
+                    run_race(&memory, partition, key, race, races.len() as u64);
+                }
+            }
+        }
+    });
+    let runtime = Runtime::new(
+        Arc::new(clock.clone()),
+        Arc::new(clock.clone()),
+        Arc::new(SequenceEntropy::new(7)),
+    );
+    let policy = RetryPolicy {
+        attempts_max: Some(3),
+        initial_ms: 400,
+        max_ms: 400,
+        jitter_percent: 0,
+    };
+    let registry = registry(&runtime, group_max, policy);
+    let engine = Engine::new(
+        Arc::clone(&store) as Arc<dyn NamespaceStore>,
+        runtime,
+        registry,
+    );
+    let mut counts = Counts::default();
+    for budget in &plan.budgets {
+        let tick = block_on(run_due(&engine, &partition, *budget));
+        counts.add(&tick.report.total);
+        for call in tick.calls {
+            counts.add(&block_on(engine.settle(block_on(call.run()))));
+        }
+        clock.advance_ms(150);
+    }
+    Played {
+        rows: memory.rows(&partition),
+        counts,
+        commits: store.counts().commits(),
+    }
+}
+
+fn show(rows: &[(Key, Value)]) -> String {
+    rows.iter()
+        .map(|(key, value)| format!("{} = {}\n", key.escape_ascii(), value.escape_ascii()))
+        .collect()
+}
+
+fn assert_equal(seed: u64, races: &[Race]) -> (u64, u64) {
+    let plan = Plan::of(seed, races);
+    let one = play(&plan, 1);
+    let mut fewest = one.commits;
+    for group_max in [2, 3, 8, 64, 1_024] {
+        let many = play(&plan, group_max);
+        let (one_rows, many_rows) = (normal(&one.rows), normal(&many.rows));
+        assert!(
+            one_rows == many_rows,
+            "seed {seed}, groups of {group_max}: {plan:?}\none by one:\n{}\nin groups:\n{}",
+            show(&one_rows),
+            show(&many_rows)
+        );
+        let (mut one_counts, mut many_counts) = (one.counts, many.counts);
+        // A timer that another removes is met and counted, or is gone before its page is read.
+        (one_counts.raced, many_counts.raced) = (0, 0);
+        // So is what is left for a later tick.
+        (one_counts.deferred, many_counts.deferred) = (0, 0);
+        assert_eq!(
+            one_counts, many_counts,
+            "seed {seed}, groups of {group_max}"
+        );
+        fewest = fewest.min(many.commits);
+    }
+    (one.commits, fewest)
+}
+
+#[test]
+fn groups_leave_the_same_rows_as_timers_one_by_one() {
+    let (mut one, mut many) = (0, 0);
+    for seed in seeds(0..40) {
+        let (alone, fewest) = assert_equal(seed, &[]);
+        one += alone;
+        many += fewest;
+    }
+    assert!(
+        many * 5 < one * 4,
+        "{many} commits in groups, {one} one by one"
+    );
+}
+
+/// Seed 1013 found that the last slot of a detached kind was held by a claim that then lost its
+/// timer, while the lane was closed already for want of a slot.
+#[test]
+fn groups_leave_the_same_rows_when_others_cancel_and_replace_their_timers() {
+    for seed in seeds(1_000..1_040) {
+        assert_equal(seed, &[Race::Cancel, Race::Replace]);
+    }
+}
+
+#[test]
+fn a_race_for_a_shared_row_leaves_every_entry_once_and_each_lane_in_order() {
+    for seed in seeds(2_000..2_040) {
+        let plan = Plan::of(seed, &[Race::Log]);
+        for group_max in [1, 2, 3, 8, 64, 1_024] {
+            let played = play(&plan, group_max);
+            check_log(
+                &plan,
+                &played.rows,
+                &format!("seed {seed}, groups of {group_max}"),
+            );
+        }
+    }
+}
+
+/// The log holds each run that took effect once, each race once, and the timers that never failed
+/// in the order of their lanes.
+fn check_log(plan: &Plan, rows: &[(Key, Value)], which: &str) {
+    let log = rows
+        .iter()
+        .find(|(key, _)| key == "log")
+        .map(|(_, value)| value.to_vec())
+        .unwrap_or_default();
+    let entries: Vec<&[u8]> = log.split(|byte| *byte == b' ').collect();
+    let mut last = [0; 4];
+    for (key, row) in &plan.timers {
+        if row.payload[0] != 1 || row.header.flags.named {
+            continue;
+        }
+        let entry = [&[key.kind.0], &key.reference[..]].concat();
+        let places = entries.iter().filter(|found| **found == entry).count();
+        assert_eq!(places, 1, "{which}: {}", entry.escape_ascii());
+    }
+    let mut by_due: Vec<_> = plan
+        .timers
+        .iter()
+        .filter(|(_, row)| row.payload[0] == 1 && !row.header.flags.named)
+        .map(|(key, _)| key)
+        .collect();
+    by_due.sort_by_key(|key| key.encode());
+    for key in by_due {
+        let lane = usize::from(key.kind.0 - KINDS[0].0);
+        let entry = [&[key.kind.0], &key.reference[..]].concat();
+        let place = entries.iter().position(|found| **found == entry).unwrap() + 1;
+        assert!(place > last[lane], "{which}: out of order");
+        last[lane] = place;
+    }
+}
