@@ -5,6 +5,7 @@ mod files;
 mod headings;
 mod links;
 mod manifest;
+mod test_roots;
 mod text;
 
 use crate::checks::Note;
@@ -41,6 +42,7 @@ pub(crate) fn check() -> Result<Note, Failure> {
         findings.extend(text::check(file));
         findings.extend(headings::check(file));
         findings.extend(links::check(&root, file));
+        findings.extend(test_roots::check(file));
     }
     findings.extend(arrows::check(&files));
     for finding in &findings {

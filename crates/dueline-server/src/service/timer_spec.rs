@@ -62,7 +62,10 @@ pub(crate) fn timer_spec(
         Some(fields) => target(fields, allow_private, errors),
         None => {
             let pointer = pointer_to(fields.pointer(), "target");
-            errors.add(pointer, "a timer needs a target: {\"url\": \"https://...\"}");
+            errors.add(
+                pointer,
+                "a timer needs a target: {\"url\": \"https://...\"}",
+            );
             None
         }
     };
