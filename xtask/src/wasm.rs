@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use crate::checks::Note;
-use crate::process::{Failure, command, output_of, run, succeeds};
+use crate::process::{Failure, command, output_of, run};
 
 const TARGET: &str = "wasm32-unknown-unknown";
 const BUILD: &[&str] = &[
@@ -19,7 +19,7 @@ const BUILD: &[&str] = &[
 ];
 
 pub(crate) fn check() -> Result<Note, Failure> {
-    if rustup_has_target() || succeeds("rustup", &["target", "add", TARGET]) {
+    if rustup_has_target() || run(command("rustup", &["target", "add", TARGET])).is_ok() {
         run(command("cargo", BUILD))?;
         return Ok(Note::text("with the target of rustup"));
     }

@@ -77,7 +77,7 @@ fn a_directory_in_use_one_stopped_and_one_killed_are_healthy_and_told_apart() {
         finding(stopped.path(), "server").2,
         "a server is using the directory"
     );
-    assert_eq!(finding(stopped.path(), "timers").2, "1 in 1 partitions");
+    assert_eq!(finding(stopped.path(), "timers").2, "1 in 1 partition");
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn a_newer_schema_and_a_kind_of_another_program_are_named() {
     );
     let (code, level, detail) = finding(folder.path(), "kinds");
     assert_eq!((code, level.as_str()), (Some(0), "note"));
-    assert!(detail.contains("kind 32: 1 timers"), "{detail}");
+    assert!(detail.contains("kind 32: 1 timer"), "{detail}");
     stranger(folder.path(), "UPDATE meta SET schema = 99");
     let (code, level, detail) = finding(folder.path(), "schema");
     assert_eq!((code, level.as_str()), (Some(1), "problem"));
