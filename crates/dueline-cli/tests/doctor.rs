@@ -171,32 +171,3 @@ fn a_directory_that_is_not_there_or_empty_is_named() {
         "a look makes no file"
     );
 }
-
-/// FORMAT.md shows the tables as they are made.
-#[test]
-fn the_tables_of_a_new_directory_are_those_of_the_format() {
-    let words = |text: &str| -> String {
-        let spaced = text
-            .replace('(', " ( ")
-            .replace(')', " ) ")
-            .replace(';', " ; ");
-        spaced.split_whitespace().collect::<Vec<_>>().join(" ")
-    };
-    let format = words(include_str!("../../../FORMAT.md"));
-    let folder = directory(true);
-    let connection = Connection::open(folder.path().join("dueline.db")).expect("the database");
-    let mut statement = connection
-        .prepare("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name")
-        .expect("the schema");
-    let tables: Vec<String> = statement
-        .query_map([], |row| row.get(0))
-        .and_then(Iterator::collect)
-        .expect("the schema");
-    assert_eq!(tables.len(), 4);
-    for table in tables {
-        assert!(
-            format.contains(&format!("{} ;", words(&table))),
-            "FORMAT.md lacks: {table}"
-        );
-    }
-}
