@@ -3,6 +3,7 @@
 //!
 //! Method: a manual clock, a store in memory that can be made to refuse, and one tick at a time
 //! where the order is looked at.
+#![cfg(test)]
 
 mod rig;
 
