@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::serve::ListenerExt;
 use dueline::runtime::Runtime;
 use dueline::timers::{Engine, Registration, Registry};
 use dueline_sqlite::{Durability, Options, SqliteStore};
@@ -169,6 +170,12 @@ async fn serve(listener: TcpListener, service: Service, mut stopped: watch::Rece
         // An error means that the server was dropped, which is a stop too.
         let _ = stopped.wait_for(|stopped| *stopped).await;
     };
+    let listener = listener.tap_io(|socket| {
+        // Answers are small: waiting to fill a packet would only delay them.
+        if let Err(error) = socket.set_nodelay(true) {
+            tracing::debug!(%error, "a socket keeps its delay");
+        }
+    });
     let served = axum::serve(listener, router(service)).with_graceful_shutdown(stopped);
     if let Err(error) = served.await {
         tracing::error!(%error, "the listener failed");

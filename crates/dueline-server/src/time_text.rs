@@ -150,7 +150,7 @@ mod tests {
             "2027-01-31T09:00:00+0100",
             "2027-01-31T09:00:00+24:00",
             "2027-01-31T09:00:00Z[UTC]",
-            "2027-01-31T09:00:00é:00",
+            "2027-01-31T09:00:00\u{e9}:00",
             "1969-12-31T23:59:59Z",
             "9999-12-31T23:59:59.9991Z",
             "9999-12-31T23:59:59-01:00",
@@ -199,5 +199,25 @@ mod tests {
         assert_eq!(span_text(600_000), "10m");
         assert_eq!(span_text(90_000), "90s");
         assert_eq!(span_text(1), "1ms");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn every_time_of_the_calendar_reads_back(at_ms in 0..=DUE_MS_MAX) {
+            proptest::prop_assert_eq!(parse_rfc3339_ms(&rfc3339_ms(at_ms)), Ok(at_ms));
+        }
+
+        #[test]
+        fn every_span_reads_back(span_ms in 0..=DUE_MS_MAX) {
+            proptest::prop_assert_eq!(parse_span_ms(&span_text(span_ms)), Ok(span_ms));
+        }
+
+        #[test]
+        fn no_text_is_read_as_a_time_by_accident(text in "[-+:.0-9TtZz ]{0,30}") {
+            if let Ok(at_ms) = parse_rfc3339_ms(&text) {
+                proptest::prop_assert!(at_ms <= DUE_MS_MAX);
+            }
+            let _ = parse_span_ms(&text);
+        }
     }
 }

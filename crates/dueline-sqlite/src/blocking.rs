@@ -142,6 +142,10 @@ impl NamespaceStore for BlockingStore {
         })
     }
 
+    fn is_contended(&self) -> bool {
+        !self.shared().writes.is_empty()
+    }
+
     fn stats<'a>(
         &'a self,
         partition: &'a Partition,

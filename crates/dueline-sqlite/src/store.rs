@@ -233,6 +233,10 @@ impl NamespaceStore for SqliteStore {
         Box::pin(send_group(self.shared(), partition, group, Push::Eager))
     }
 
+    fn is_contended(&self) -> bool {
+        !self.shared().writes.is_empty()
+    }
+
     fn stats<'a>(
         &'a self,
         partition: &'a Partition,

@@ -1,6 +1,12 @@
 //! Goal: a lane that has to wait for a slot takes nothing from the others, a cautious run that waits
-//! for a later time ends, and a commit in doubt changes nothing about what a tick may fire.
+//! for a later time ends, a slow commit counts against nobody's share of time, and a commit in doubt changes nothing about what a tick may fire.
 //! Method: the smallest budgets, guards of time, an answer that is lost.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that goes wrong here has found something"
+)]
 
 mod world;
 
@@ -13,7 +19,7 @@ use dueline::timers::{
     DetachedHandler, DueTimer, Fired, HandlerError, Registration, TickBudget, TickRequest,
     TimerCtx, TimerHandler,
 };
-use dueline_testkit::{CommitFault, block_on, handler};
+use dueline_testkit::{CommitFault, block_on, commit, handler};
 use world::{A, B, World};
 
 #[derive(Debug)]
@@ -68,6 +74,23 @@ fn a_lane_that_waits_for_a_slot_takes_no_fire_from_another() {
     drop(first.calls);
     let third = world.tick_with(&engine, one_fire());
     assert_eq!(third.report.total.claimed, 1, "the slot is free again");
+}
+
+/// Groups of several found this and timers one by one did not: the claim still held the last slot
+/// when its lane was closed for want of one.
+#[test]
+fn a_claim_that_loses_its_timer_gives_its_slot_to_the_next_in_the_same_tick() {
+    let world = World::at(1_000);
+    let engine = world.engine([(A, Registration::detached(Calls).concurrency(1))]);
+    let first = world.put(A, "first", 800);
+    world.put(A, "second", 801);
+    world.store.before_commit(1, move |store, partition, _| {
+        commit(store, partition, Batch::new().delete(first));
+    });
+    let tick = world.tick_with(&engine, TickBudget::default());
+    let counts = tick.report.total;
+    assert_eq!((counts.raced, counts.claimed, counts.deferred), (1, 1, 0));
+    assert_eq!(tick.calls[0].claim().timer().reference(), "second");
 }
 
 #[test]
@@ -128,4 +151,41 @@ fn a_timer_put_by_a_commit_in_doubt_waits_for_the_next_tick() {
     let next = world.tick_with(&engine, TickBudget::unlimited());
     assert_eq!(next.report.total.fired, 1);
     assert_eq!(seen.lock().unwrap()[70], "new");
+}
+
+#[test]
+fn a_slow_commit_of_others_is_not_counted_as_the_time_of_a_slow_handler() {
+    let world = World::at(1_000);
+    // Waits once for something else than the store, so that the group before it commits first.
+    let slow = handler(|_, _| {
+        Box::pin(async {
+            let mut waited = false;
+            std::future::poll_fn(|context| {
+                if std::mem::replace(&mut waited, true) {
+                    return std::task::Poll::Ready(());
+                }
+                context.waker().wake_by_ref();
+                std::task::Poll::Pending
+            })
+            .await;
+            Ok(Fired::Done(Batch::new()))
+        })
+    });
+    let engine = world.engine([
+        (A, Registration::inline(done()).group_max(64)),
+        (B, Registration::inline(slow).group_max(64)),
+    ]);
+    world.put(A, "quick", 900);
+    world.put(B, "slow", 901);
+    world.put(B, "slow too", 902);
+    let clock = world.clock.clone();
+    world
+        .store
+        .before_commit(1, move |_, _, _| clock.advance_ms(900));
+    let budget = TickBudget {
+        max_elapsed_ms: 1_000,
+        ..TickBudget::default()
+    };
+    let report = world.tick_with(&engine, budget).report;
+    assert_eq!(report.total.fired, 3, "{report:?}");
 }

@@ -41,7 +41,10 @@ impl fmt::Display for TargetUrlError {
                 f,
                 "a URL must not carry a user name or password; send an authorization header"
             ),
-            Self::Fragment => write!(f, "a URL must not carry a fragment (#...): it is never sent"),
+            Self::Fragment => write!(
+                f,
+                "a URL must not carry a fragment (#...): it is never sent"
+            ),
             Self::NoHost => write!(f, "the URL names no host"),
             Self::LocalName => write!(f, "the host is this machine; {HOW}"),
             Self::NotPublic(why) => write!(f, "the host is a {why} address; {HOW}"),

@@ -1,14 +1,22 @@
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use dueline::limits::PAYLOAD_BYTES_MAX;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use dueline::runtime::Runtime;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, EXPECT};
 use http::{HeaderMap, StatusCode};
 use serde_json::value::RawValue;
 
 use super::problem::Problem;
 use crate::service::{Members, compact};
+
+/// How long a body may take to arrive.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long, and how much of, a body that is too large is still taken.
+const DISCARD_TIMEOUT: Duration = Duration::from_secs(2);
+const DISCARDED_BYTES_MAX: usize = 64 * 1_024 * 1_024;
 
 /// A body: its bytes, and the members of its object.
 #[derive(Debug)]
@@ -19,12 +27,13 @@ pub(super) struct JsonBody {
 
 /// Reads a JSON object of at most `bytes_max` bytes.
 pub(super) async fn read_json(
+    runtime: &Runtime,
     headers: &HeaderMap,
     body: Body,
     bytes_max: usize,
 ) -> Result<JsonBody, Problem> {
     require_json(headers)?;
-    let bytes = read(headers, body, bytes_max).await?;
+    let bytes = read(runtime, headers, body, bytes_max).await?;
     Ok(JsonBody {
         members: members(&bytes)?,
         bytes,
@@ -33,11 +42,12 @@ pub(super) async fn read_json(
 
 /// Reads a JSON object, or nothing at all, which counts as an empty object.
 pub(super) async fn read_json_or_nothing(
+    runtime: &Runtime,
     headers: &HeaderMap,
     body: Body,
     bytes_max: usize,
 ) -> Result<JsonBody, Problem> {
-    let bytes = read(headers, body, bytes_max).await?;
+    let bytes = read(runtime, headers, body, bytes_max).await?;
     if bytes.is_empty() {
         return Ok(JsonBody {
             bytes,
@@ -73,26 +83,75 @@ fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
     ))
 }
 
-async fn read(headers: &HeaderMap, mut body: Body, bytes_max: usize) -> Result<Bytes, Problem> {
+/// Reads a body, for as long as it arrives in time.
+async fn read(
+    runtime: &Runtime,
+    headers: &HeaderMap,
+    mut body: Body,
+    bytes_max: usize,
+) -> Result<Bytes, Problem> {
     let announced: Option<usize> = headers
         .get(CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok())
         .and_then(|text| text.parse().ok());
-    if announced.is_some_and(|bytes| bytes > bytes_max) {
-        return Err(too_large(bytes_max));
+    let read = if announced.is_some_and(|bytes| bytes > bytes_max) {
+        Ok(None)
+    } else {
+        tokio::select! {
+            read = read_within(&mut body, bytes_max) => read,
+            () = runtime.sleep(BODY_TIMEOUT) => Err(too_slow()),
+        }
+    };
+    if let Some(bytes) = read? {
+        return Ok(bytes);
     }
-    let mut read = Vec::with_capacity(announced.unwrap_or(0).min(bytes_max));
-    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
-        let frame = frame.map_err(|_| Problem::bad_request("the body broke off"))?;
-        let Ok(data) = frame.into_data() else {
-            continue;
-        };
+    // A client that waits for leave to send is told before it does; one that is busy sending gets to
+    // see the answer only if what it sends is taken, for a while.
+    if !headers.contains_key(EXPECT) {
+        tokio::select! {
+            () = discard(body) => {}
+            () = runtime.sleep(DISCARD_TIMEOUT) => {}
+        }
+    }
+    Err(too_large(bytes_max))
+}
+
+/// The body, or `None` once it is over the limit.
+async fn read_within(body: &mut Body, bytes_max: usize) -> Result<Option<Bytes>, Problem> {
+    let mut read = Vec::new();
+    while let Some(piece) = next_piece(body).await {
+        let data = piece.map_err(|_| Problem::bad_request("the body broke off"))?;
         if read.len().saturating_add(data.len()) > bytes_max {
-            return Err(too_large(bytes_max));
+            return Ok(None);
         }
         read.extend_from_slice(&data);
     }
-    Ok(Bytes::from(read))
+    Ok(Some(Bytes::from(read)))
+}
+
+async fn discard(mut body: Body) {
+    let mut discarded = 0usize;
+    while let Some(Ok(data)) = next_piece(&mut body).await {
+        discarded = discarded.saturating_add(data.len());
+        if discarded > DISCARDED_BYTES_MAX {
+            return;
+        }
+    }
+}
+
+/// The next piece of a body; trailers count as an empty one.
+async fn next_piece(body: &mut Body) -> Option<Result<Bytes, axum::Error>> {
+    let frame = poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await?;
+    Some(frame.map(|frame| frame.into_data().unwrap_or_default()))
+}
+
+fn too_slow() -> Problem {
+    Problem::new(
+        StatusCode::REQUEST_TIMEOUT,
+        "body_too_slow",
+        "The body did not arrive in time",
+        format!("a body has to arrive within {} s", BODY_TIMEOUT.as_secs()),
+    )
 }
 
 fn too_large(bytes_max: usize) -> Problem {

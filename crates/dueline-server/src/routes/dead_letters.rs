@@ -37,7 +37,8 @@ pub(super) async fn verb(
     let (id, verb) = names::id_and_verb(&parts.uri)?.ok_or_else(unknown)?;
     let partition = names::partition(&parts.uri)?;
     no_parameters(&parts.uri)?;
-    let body = read_json_or_nothing(&parts.headers, body, BODY_BYTES_MAX).await?;
+    let body =
+        read_json_or_nothing(service.runtime(), &parts.headers, body, BODY_BYTES_MAX).await?;
     refuse_members(body.members)?;
     match verb {
         "requeue" => Ok(Json(service.requeue(&partition, &id).await?).into_response()),
@@ -59,7 +60,8 @@ pub(super) async fn requeue_all(
     let mut query = Query::of(&parts.uri);
     let page = query.take_page();
     query.finish()?;
-    let body = read_json_or_nothing(&parts.headers, body, BODY_BYTES_MAX).await?;
+    let body =
+        read_json_or_nothing(service.runtime(), &parts.headers, body, BODY_BYTES_MAX).await?;
     refuse_members(body.members)?;
     let done = service.requeue_all(&partition, &page).await?;
     Ok(Json(done).into_response())

@@ -12,6 +12,8 @@ mod problem_of;
 mod query;
 mod reply;
 mod router;
+#[cfg(test)]
+mod store_faults;
 mod timers;
 mod timers_collection;
 

@@ -74,3 +74,28 @@ fn decoded(segment: &str) -> Result<String, Problem> {
         .map(|text| text.into_owned())
         .map_err(|_| Problem::name("a name is UTF-8 once its percent-encoding is taken off"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn every_name_that_is_allowed_reads_back_from_its_path(
+            place in "\\PC{1,60}",
+            name in "\\PC{1,120}",
+        ) {
+            let (Ok(place), Ok(name)) = (PartitionName::new(&place), TimerId::new(&name)) else {
+                return Ok(());
+            };
+            let path = timer_path(place.as_str(), name.as_str());
+            let uri: Uri = path.parse().unwrap();
+            let (partition, id) = timer(&uri).unwrap();
+            proptest::prop_assert_eq!(partition.as_str(), place.as_str());
+            proptest::prop_assert_eq!(&id, &name);
+            let verb: Uri = format!("{path}:fire-now").parse().unwrap();
+            let (id, verb) = id_and_verb(&verb).unwrap().unwrap();
+            proptest::prop_assert_eq!((id.as_str(), verb), (name.as_str(), "fire-now"));
+        }
+    }
+}

@@ -46,7 +46,7 @@ pub(super) async fn put(
     let (partition, id) = names::timer(&parts.uri)?;
     no_parameters(&parts.uri)?;
     let condition = condition(&parts)?;
-    let body = read_json(&parts.headers, body, BODY_BYTES_MAX).await?;
+    let body = read_json(service.runtime(), &parts.headers, body, BODY_BYTES_MAX).await?;
     let keyed = keyed(&parts, &body.bytes)?;
     let spec = spec_of(&service, body.members)?;
     let answer = service
@@ -78,7 +78,7 @@ pub(super) async fn patch(
     let (partition, id) = names::timer(&parts.uri)?;
     no_parameters(&parts.uri)?;
     let condition = condition(&parts)?;
-    let body = read_json(&parts.headers, body, BODY_BYTES_MAX).await?;
+    let body = read_json(service.runtime(), &parts.headers, body, BODY_BYTES_MAX).await?;
     let keyed = keyed(&parts, &body.bytes)?;
     let answer = service
         .patch(&partition, &id, &body.members, &condition, keyed.as_ref())
@@ -118,7 +118,8 @@ pub(super) async fn verb(
     let id = TimerId::new(&id)?;
     no_parameters(&parts.uri)?;
     let condition = condition(&parts)?;
-    let body = read_json_or_nothing(&parts.headers, body, BODY_BYTES_MAX).await?;
+    let body =
+        read_json_or_nothing(service.runtime(), &parts.headers, body, BODY_BYTES_MAX).await?;
     let keyed = keyed(&parts, &body.bytes)?;
     refuse_members(body.members)?;
     let answer = service

@@ -57,7 +57,7 @@ pub(super) async fn create(
     let (parts, body) = request.into_parts();
     let partition = names::partition(&parts.uri)?;
     no_parameters(&parts.uri)?;
-    let body = read_json(&parts.headers, body, BODY_BYTES_MAX).await?;
+    let body = read_json(service.runtime(), &parts.headers, body, BODY_BYTES_MAX).await?;
     let keyed = keyed(&parts, &body.bytes)?;
     let spec = spec_of(&service, body.members)?;
     let answer = service.create(&partition, spec, keyed.as_ref()).await?;
@@ -71,7 +71,13 @@ pub(super) async fn batch(
     let (parts, body) = request.into_parts();
     let partition = names::partition(&parts.uri)?;
     no_parameters(&parts.uri)?;
-    let body = read_json(&parts.headers, body, BATCH_BODY_BYTES_MAX).await?;
+    let body = read_json(
+        service.runtime(),
+        &parts.headers,
+        body,
+        BATCH_BODY_BYTES_MAX,
+    )
+    .await?;
     let keyed = keyed(&parts, &body.bytes)?;
     let described = service.describe_batch(body.members)?;
     let results = service

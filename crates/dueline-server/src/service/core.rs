@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use dueline::Bytes;
 use dueline::limits::PAYLOAD_BYTES_MAX;
+use dueline::runtime::Runtime;
 use dueline::store::WakeStore;
 use dueline::timers::{Timer, TimerView, Timers};
 
@@ -39,6 +40,11 @@ impl Service {
             in_flight: InFlight::default(),
             allow_private,
         }
+    }
+
+    /// The injected host.
+    pub(crate) fn runtime(&self) -> &Runtime {
+        self.timers.runtime()
     }
 
     /// The injected host's clock, which is the store's too, in milliseconds since 1970.

@@ -127,9 +127,11 @@ impl Fields {
         Some(Self::new(&field.pointer, members, errors))
     }
 
-    /// Whether a member is there.
+    /// Whether a member is there; `null` counts as absent.
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.members.iter().any(|(member, _)| member == name)
+        self.members
+            .iter()
+            .any(|(member, raw)| member == name && raw.get() != "null")
     }
 
     /// Ends the decoding: members that nobody took are unknown.

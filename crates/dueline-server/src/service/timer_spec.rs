@@ -58,14 +58,16 @@ pub(crate) fn timer_spec(
 ) -> Option<TimerSpec> {
     let due = due(fields, now_ms, errors);
     let payload = payload(fields, errors);
-    let target = match fields.take_object("target", errors) {
-        Some(fields) => target(fields, allow_private, errors),
-        None => {
-            let pointer = pointer_to(fields.pointer(), "target");
-            errors.add(pointer, "a timer needs a target: {\"url\": \"https://...\"}");
-            None
-        }
-    };
+    if !fields.has("target") {
+        let pointer = pointer_to(fields.pointer(), "target");
+        errors.add(
+            pointer,
+            "a timer needs a target: {\"url\": \"https://...\"}",
+        );
+    }
+    let target = fields
+        .take_object("target", errors)
+        .and_then(|fields| target(fields, allow_private, errors));
     let retry = match fields.take_object("retry", errors) {
         Some(fields) => retry(fields, errors),
         None => Some(RETRY_DEFAULT),

@@ -1,6 +1,7 @@
 //! A server on a socket of its own, a receiver of webhooks beside it, and a client.
 #![allow(
     dead_code,
+    unused_imports,
     unreachable_pub,
     clippy::unwrap_used,
     clippy::expect_used,

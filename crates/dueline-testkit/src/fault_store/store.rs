@@ -164,6 +164,10 @@ impl NamespaceStore for FaultStore {
         })
     }
 
+    fn is_contended(&self) -> bool {
+        self.inner.is_contended()
+    }
+
     fn stats<'a>(
         &'a self,
         partition: &'a Partition,

@@ -167,6 +167,10 @@ impl NamespaceStore for Watched {
         ))
     }
 
+    fn is_contended(&self) -> bool {
+        self.inner.is_contended()
+    }
+
     fn stats<'a>(
         &'a self,
         partition: &'a Partition,

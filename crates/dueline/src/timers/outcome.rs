@@ -184,7 +184,7 @@ impl<'a> TickRun<'a> {
         }
     }
 
-    fn plain_planning(&self, row: &DueRow, timer: &DueTimer) -> Planning<'a> {
+    pub(super) fn plain_planning(&self, row: &DueRow, timer: &DueTimer) -> Planning<'a> {
         let policy = self
             .engine
             .registry

@@ -110,14 +110,17 @@ impl<'a> TickRun<'a> {
         let fire = catch_panic(|| handler.fire(&ctx, &timer));
         let mut run = pin!(or_deadline(fire, || runtime.sleep(deadline), deadline));
         let mut early = None;
+        let mut committing = Duration::ZERO;
         if !self.staged.is_empty() {
             early = unless_slow(run.as_mut(), &overlay).await;
             if early.is_none() {
                 // It waits for something else than the store: those before it do not wait for it.
                 self.push_front(row.clone());
+                let before = runtime.monotonic();
                 if !self.flush(false).await {
                     return;
                 }
+                committing = runtime.monotonic().saturating_sub(before);
                 self.take_back(index);
             }
         }
@@ -125,7 +128,9 @@ impl<'a> TickRun<'a> {
             Some(result) => result,
             None => run.await,
         };
-        let spent = runtime.monotonic().saturating_sub(started);
+        // The commit of those before it is not its own time.
+        let ran = runtime.monotonic().saturating_sub(started);
+        let spent = ran.saturating_sub(committing);
         self.ran(index, row, &timer, registration, result, spent)
             .await;
     }

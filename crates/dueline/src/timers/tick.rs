@@ -30,6 +30,8 @@ pub(super) struct TickRun<'a> {
     pub(super) staged: Staged,
     /// How often the size of groups was halved because a member lost its guard or was refused.
     pub(super) halvings: u32,
+    /// A timer that was claimed for a cautious run whose end the store then refused.
+    pub(super) held_claim: Option<DueRow>,
     /// Timer rows put and deleted by committed batches of this tick.
     pub(super) put: BTreeSet<Key>,
     pub(super) removed: BTreeSet<Key>,
@@ -67,6 +69,7 @@ impl<'a> TickRun<'a> {
             overlay: Arc::new(Overlay::new(Arc::clone(&store), request.partition.clone())),
             staged: Staged::default(),
             halvings: 0,
+            held_claim: None,
             put: BTreeSet::new(),
             removed: BTreeSet::new(),
             settles: request.wakes.is_some() && store.capabilities().wakes,
@@ -307,6 +310,9 @@ impl<'a> TickRun<'a> {
             }
             self.report
                 .count(lane.kind, |counts| counts.deferred += left);
+        }
+        if let Some(row) = self.held_claim.take() {
+            self.give_claim_back(&row).await;
         }
         if self.settles && !self.settled && !self.report.held_back {
             self.flush(true).await;

@@ -3,6 +3,7 @@
 //! Goal: every promise about firing, failing, budgets, fairness and detached calls, one test each.
 //! Method: rows are put as a writer puts them, ticks are run by hand, faults and races are injected
 //! at the commit they concern, and what is stored afterwards is compared, not what was logged.
+#![cfg(test)]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

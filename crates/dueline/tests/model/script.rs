@@ -1,5 +1,8 @@
 //! A handler whose timers carry what is to become of them: every way a run can end, as data.
 
+use std::future::poll_fn;
+use std::task::Poll;
+
 use dueline::rows::{Flags, Header, NameKey, NameRow, NameState, TimerKey, TimerRow};
 use dueline::runtime::Runtime;
 use dueline::store::{Batch, Key, ScanRange};
@@ -34,9 +37,11 @@ pub enum Op {
     Undecodable,
     /// Scans a range page by page, adds to it, and takes away from it.
     Tally,
+    /// Waits for something else than the store between its reads and its end.
+    Slow,
 }
 
-pub const OPS: [Op; 15] = [
+pub const OPS: [Op; 16] = [
     Op::Done,
     Op::Log,
     Op::Count,
@@ -52,6 +57,7 @@ pub const OPS: [Op; 15] = [
     Op::LostGuard,
     Op::Undecodable,
     Op::Tally,
+    Op::Slow,
 ];
 
 pub const KINDS: [TimerKind; 4] = [TimerKind(16), TimerKind(17), TimerKind(18), TimerKind(19)];
@@ -96,6 +102,13 @@ impl Script {
         match op {
             Op::Log => Ok(Fired::Done(self.log(ctx, timer, done).await?)),
             Op::Count => Ok(Fired::Done(count(ctx, timer, times, done).await?)),
+            Op::Slow => {
+                let batch = self.log(ctx, timer, done).await?;
+                for _ in 0..times {
+                    give_way().await;
+                }
+                Ok(Fired::Done(count(ctx, timer, times, batch).await?))
+            }
             Op::Tally => Ok(Fired::Done(tally(ctx, timer, times, done).await?)),
             Op::Fail if failing => Err(HandlerError::new("as told")),
             Op::Panic if failing => panic!("as told"),
@@ -105,14 +118,14 @@ impl Script {
             }),
             Op::Dead => Ok(Fired::Dead {
                 reason: "as told".to_owned(),
-                batch: if times % 2 == 0 {
+                batch: if times.is_multiple_of(2) {
                     Batch::new()
                 } else {
                     Batch::new().put("dead", timer.reference().clone())
                 },
             }),
             Op::Reschedule if times > 0 => Ok(Fired::Reschedule {
-                due_at_ms: if times % 2 == 0 {
+                due_at_ms: if times.is_multiple_of(2) {
                     ctx.now_ms() + 700
                 } else {
                     timer.due_at_ms().saturating_sub(50)
@@ -164,7 +177,7 @@ impl Script {
         named: bool,
         batch: Batch,
     ) -> Batch {
-        let due_ms = if times % 2 == 0 {
+        let due_ms = if times.is_multiple_of(2) {
             ctx.now_ms() + 900
         } else {
             ctx.now_ms().saturating_sub(100)
@@ -221,6 +234,20 @@ async fn count(
         .require_unchanged(from, seen[0].clone())
         .require_unchanged(to.clone(), seen[1].clone())
         .put(to, sum.to_string()))
+}
+
+/// Is not ready once.
+async fn give_way() {
+    let mut given = false;
+    poll_fn(|context| {
+        if given {
+            return Poll::Ready(());
+        }
+        given = true;
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// Reads every row of the tally, writes how many there are and what they say, and puts or deletes

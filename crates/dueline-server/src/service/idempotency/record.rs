@@ -1,4 +1,4 @@
-use dueline::rows::{NameKey, NameRow, NameState, TimerRow, class, is_of_class};
+use dueline::rows::{Failure, NameKey, NameRow, NameState, TimerRow, class, is_of_class};
 use dueline::store::{Batch, Precondition, StoreError, Value, Write};
 use dueline::timers::{TimerState, TimerView};
 use serde::{Deserialize, Serialize};
@@ -30,9 +30,26 @@ pub(crate) struct Recorded {
     state: StoredState,
     attempt: u16,
     generation: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    last_error: Option<StoredFailure>,
     /// The webhook record, where the request does not hold all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     record: Option<Box<RawValue>>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct StoredFailure {
+    at_ms: u64,
+    error: String,
+}
+
+impl From<Failure> for StoredFailure {
+    fn from(failure: Failure) -> Self {
+        Self {
+            at_ms: failure.at_ms,
+            error: failure.error,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -125,20 +142,22 @@ impl Recorded {
             state: TimerState::from(row.state).into(),
             attempt: timer.header.attempt,
             generation: row.generation,
+            last_error: timer.header.failure.map(StoredFailure::from),
             record: keep_record.then(|| raw(&timer.payload)).flatten(),
         })
     }
 
     /// The answer of a request that found nothing to do.
-    pub(super) fn of_view(view: &TimerView, keep_record: bool) -> Self {
+    pub(super) fn of_view(view: &TimerView, now_ms: u64, keep_record: bool) -> Self {
         Self {
             outcome: Outcome::Unchanged,
             id: String::from_utf8_lossy(&view.reference).into_owned(),
             due_at_ms: view.due_at_ms,
             next_at_ms: view.next_at_ms,
-            state: view.state.into(),
+            state: view.state_at(now_ms).into(),
             attempt: view.attempt,
             generation: view.generation,
+            last_error: view.last_error.clone().map(StoredFailure::from),
             record: keep_record.then(|| raw(&view.payload)).flatten(),
         }
     }
@@ -151,7 +170,10 @@ impl Recorded {
             state: self.state.into(),
             attempt: self.attempt,
             generation: self.generation,
-            last_error: None,
+            last_error: self
+                .last_error
+                .as_ref()
+                .map(|failure| Failure::new(failure.at_ms, &failure.error)),
         }
     }
 

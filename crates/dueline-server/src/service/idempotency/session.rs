@@ -123,7 +123,12 @@ impl Session {
         let stamp = record.clone();
         let store = Arc::new(StampingStore::new(
             Arc::clone(timers.store()),
-            Box::new(move |batch| stamp.batch(Recorded::of_batch(batch, moved, keep_record))),
+            Box::new(
+                move |batch| match Recorded::of_batch(batch, moved, keep_record) {
+                    Some(answer) => stamp.batch(Some(answer)),
+                    None => Ok(Batch::new()),
+                },
+            ),
         ));
         Ok(Begun::Now(Self {
             timers: Timers::new(Arc::clone(&store) as _, timers.runtime().clone()),
@@ -159,11 +164,14 @@ impl Session {
             generation: view.generation,
             reference: view.reference.clone(),
         };
-        let answer = Recorded::of_view(view, keyed.record.keep_record);
+        let answer = {
+            let now_ms = self.timers.runtime().now_ms();
+            Recorded::of_view(view, now_ms, keyed.record.keep_record)
+        };
         let batch = Batch::new()
             .require_present(row.encode())
             .append(keyed.record.batch(Some(answer))?);
-        let outcome = self.timers.store().apply(partition, batch).await;
+        let outcome = keyed.store.unstamped().apply(partition, batch).await;
         Ok(outcome? == BatchOutcome::Committed)
     }
 }

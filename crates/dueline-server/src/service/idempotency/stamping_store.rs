@@ -30,6 +30,11 @@ impl StampingStore {
         }
     }
 
+    /// The store without the stamp.
+    pub(super) fn unstamped(&self) -> &Arc<dyn NamespaceStore> {
+        &self.store
+    }
+
     /// Whether a stamped batch has committed.
     pub(super) fn has_written(&self) -> bool {
         self.written.load(Ordering::Acquire)
