@@ -7,11 +7,11 @@
 use std::future::pending;
 use std::pin::pin;
 
-use dueline::store::{Batch, LaneWake};
+use dueline::store::{Batch, LaneWake, StoreErrorKind};
 use dueline::timers::{Engine, Fired, Registration, RetryPolicy, TickBudget, TickRequest, run_due};
-use dueline_testkit::handler;
+use dueline_testkit::{CommitFault, handler};
 
-use crate::world::handlers::{Calls, Seen, poll, reference_of};
+use crate::world::handlers::{Calls, Seen, notes, poll, reference_of};
 use crate::world::{A, B, World};
 
 fn policy(attempts: u16) -> RetryPolicy {
@@ -234,10 +234,7 @@ fn a_cut_timer_whose_handler_works_again_fires_once_when_its_claim_ends() {
     let (key, row) = world.timers().pop().unwrap();
     assert!(row.header.flags.claimed);
     assert_eq!(key.due_ms, 1_000 + 5_000 + 10_000, "deadline and slack");
-    let healthy = world.engine([(
-        A,
-        Registration::inline(crate::world::handlers::notes(&seen)),
-    )]);
+    let healthy = world.engine([(A, Registration::inline(notes(&seen)))]);
     assert_eq!(
         world.run(&healthy).total.progressed(),
         0,
@@ -272,4 +269,37 @@ fn a_cut_timer_is_claimed_before_each_run_whatever_the_stop_was() {
     assert_eq!(world.run(&engine).total.dead, 1);
     assert_eq!(seen.len(), 4);
     world.check_names();
+}
+
+#[test]
+fn a_cautious_claim_in_doubt_is_not_run_before_its_claim_ends() {
+    for (fault, claimed) in [
+        (CommitFault::AnswerLost, true),
+        (CommitFault::NotWritten(StoreErrorKind::Unknown), false),
+    ] {
+        let world = World::at(1_000);
+        world.store.set_unclean_opened_at_ms(Some(1_000_000));
+        let seen = Seen::default();
+        let engine = world.engine([(A, Registration::inline(notes(&seen)))]);
+        world.put_named(A, "x", 900);
+        world.store.fail_commit(1, fault);
+        let report = world.woken_tick(&engine, TickBudget::default()).report;
+        assert_eq!(
+            (report.total.unknown_outcome, report.total.progressed()),
+            (1, 0)
+        );
+        assert_eq!(seen.len(), 0, "{fault:?}");
+        assert_eq!(world.timers()[0].1.header.flags.claimed, claimed);
+        world.check_names();
+        world.clock.advance_ms(15_000);
+        assert_eq!(
+            world
+                .woken_tick(&engine, TickBudget::default())
+                .report
+                .total
+                .fired,
+            1
+        );
+        assert!(world.timers().is_empty());
+    }
 }

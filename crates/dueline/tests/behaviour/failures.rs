@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use dueline::BoxFuture;
 use dueline::rows::Header;
-use dueline::store::Partition;
+use dueline::store::{Partition, StoreErrorKind};
 use dueline::timers::{DueTimer, Fired, Registration, RetryPolicy, TimerHandler, TimerKind};
 use dueline::timers::{HandlerError, TimerCtx};
-use dueline_testkit::{block_on, handler};
+use dueline_testkit::{ReadCall, block_on, handler};
 
-use crate::world::handlers::{Seen, fails, notes, says};
+use crate::world::handlers::{Seen, appends, fails, notes, says};
 use crate::world::{A, World};
 
 const HOUR_MS: u64 = 3_600_000;
@@ -320,4 +320,35 @@ fn dead_timers_of_a_failing_kind_are_requeued_one_by_one_and_in_bulk() {
     assert_eq!(world.run(&engine).total.fired, 20);
     assert!(world.memory.rows(&world.partition).is_empty());
     let _: TimerKind = A;
+}
+
+/// The store failed a read of the handler: that is not the handler's failure.
+#[test]
+fn a_run_whose_reads_fail_spends_no_attempt_and_holds_its_lane() {
+    for group_max in [1, 8] {
+        let world = World::at(1_000);
+        let once = RetryPolicy {
+            attempts_max: Some(1),
+            ..RetryPolicy::default()
+        };
+        let registration = || {
+            Registration::inline(appends())
+                .retry(once)
+                .group_max(group_max)
+        };
+        let engine = world.engine([(A, registration())]);
+        for n in 0..3 {
+            world.put_named(A, &n.to_string(), 900);
+        }
+        world
+            .store
+            .fail_reads_with(|call| (call == ReadCall::Get).then_some(StoreErrorKind::Unavailable));
+        let report = world.run(&engine);
+        assert!(report.held_back);
+        assert_eq!((report.total.progressed(), report.total.held), (0, 1));
+        assert_eq!(report.next_wake_ms, Some(1_000));
+        world.store.heal();
+        assert_eq!(world.run(&engine).total.fired, 3);
+        assert_eq!(world.get("log").unwrap(), "0 1 2 ");
+    }
 }

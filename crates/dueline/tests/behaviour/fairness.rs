@@ -266,3 +266,29 @@ fn a_tick_whose_settle_is_lost_keeps_its_wakes_and_asks_to_come_back() {
         );
     }
 }
+
+#[test]
+fn a_lane_that_had_no_run_yet_has_one_although_the_time_is_over() {
+    let world = World::at(1_000);
+    let (slow, quick) = (Seen::default(), Seen::default());
+    let engine = world.engine([
+        (A, Registration::inline(takes_ms(&world.clock, &slow, 500))),
+        (B, Registration::inline(notes(&quick))),
+        (C, Registration::inline(notes(&quick))),
+    ]);
+    for n in 0..5 {
+        world.put(A, &format!("a{n}"), 100);
+        world.put(B, &format!("b{n}"), 200);
+        world.put(C, &format!("c{n}"), 300);
+    }
+    let limits = TickBudget {
+        max_elapsed_ms: 200,
+        ..TickBudget::default()
+    };
+    let report = world.run_with(&engine, limits);
+    assert_eq!(
+        (slow.len(), quick.all()),
+        (1, vec!["b0".to_owned(), "c0".to_owned()])
+    );
+    assert!(report.stopped_on_budget);
+}

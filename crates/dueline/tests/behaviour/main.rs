@@ -32,4 +32,5 @@ mod moves;
 mod panics;
 mod same_millisecond;
 mod short_pages;
+mod ticks;
 mod undecodable;

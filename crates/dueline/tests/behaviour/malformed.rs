@@ -51,6 +51,19 @@ fn malformed_rows_before_at_and_after_now_neither_block_nor_poll_nor_hide() {
     }
 }
 
+/// One page shows the whole of a small partition, so what is malformed need not wait for its due.
+#[test]
+fn a_malformed_row_of_the_future_in_a_small_partition_is_set_aside_when_it_is_seen() {
+    let world = World::at(1_000);
+    let seen = Seen::default();
+    let engine = world.engine([(A, Registration::inline(notes(&seen)))]);
+    world.commit(Batch::new().put(malformed(A.0, 5_000), "bytes"));
+    world.put(A, "later", 9_000);
+    let report = world.run(&engine);
+    assert_eq!((report.quarantined, report.total.fired), (1, 0));
+    assert_eq!(report.next_wake_ms, Some(9_000));
+}
+
 #[test]
 fn keys_that_name_no_kind_are_set_aside_through_their_own_wake() {
     let world = World::at(1_000);
