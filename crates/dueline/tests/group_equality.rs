@@ -119,6 +119,9 @@ fn assert_equal(seed: u64, races: &[Race]) -> (u64, u64) {
     (one.commits, fewest)
 }
 
+/// A fire that was charged to a member behind one that lost its guard belongs, one by one, to
+/// whoever is due before it: seed 90,083 of the first form of this test kept it, and a timer waited
+/// a tick.
 #[test]
 fn groups_leave_the_same_rows_as_timers_one_by_one() {
     let (mut one, mut many) = (0, 0);

@@ -150,7 +150,10 @@ impl Place {
         } else {
             1 - counted
         };
-        (charged != wanted).then_some("attempts are charged wrongly")
+        // The same failure in the same millisecond, by a clock that was set back, looks like a release.
+        let same_again = charged == 0 && wanted == -1 && to_header.failure == from_header.failure;
+        let wrong = charged != wanted && !(same_again && to_header.failure.is_some());
+        wrong.then_some("attempts are charged wrongly")
     }
 
     /// Whether the row came here for a fault of the store or a clean stop.

@@ -188,8 +188,23 @@ impl TickRun<'_> {
     /// Puts members of a group back at the front of their lanes, in their order.
     fn put_back(&mut self, items: Vec<Item>) {
         for item in items.into_iter().rev() {
-            self.push_front(item.row);
+            self.step_back(item.row);
         }
+        self.reopen_lanes();
+    }
+
+    /// Puts a row that has not been run after all at the front of its lane, its run given back: one
+    /// by one it would not have been charged yet, and one before it may need the fire.
+    pub(super) fn step_back(&mut self, mut row: DueRow) {
+        let kind = row.kind();
+        if std::mem::take(&mut row.charged) {
+            self.state.give_back(kind);
+            if let Some(lane) = self.lanes.iter_mut().find(|lane| lane.kind == kind) {
+                lane.fires = lane.fires.saturating_sub(1);
+                lane.handled = lane.handled.saturating_sub(1);
+            }
+        }
+        self.push_front(row);
     }
 
     pub(super) fn push_front(&mut self, row: DueRow) {

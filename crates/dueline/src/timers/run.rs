@@ -15,7 +15,7 @@ use super::tick::TickRun;
 use super::{DueTimer, Fired, HandlerError, RetryPolicy, TimerCtx, TimerHandler};
 use crate::future::{catch_panic, or_deadline};
 use crate::rows::{DeadReason, Failure, TimerKey, TimerRow};
-use crate::store::{Batch, Precondition};
+use crate::store::{Batch, Key, Precondition};
 
 /// How long after its deadline a claim ends, in milliseconds: time to settle.
 pub(super) const CLAIM_SLACK_MS: u64 = 10_000;
@@ -97,7 +97,7 @@ impl<'a> TickRun<'a> {
             .get(index)
             .map_or(1, super::lane::Lane::group_max);
         if self.is_full_for(group_max) {
-            self.push_front(row);
+            self.step_back(row);
             self.flush(false).await;
             return;
         }
@@ -118,6 +118,7 @@ impl<'a> TickRun<'a> {
                 self.push_front(row.clone());
                 let before = runtime.monotonic();
                 if !self.flush(false).await {
+                    self.give_back_waiting(index, &row.key);
                     return;
                 }
                 committing = runtime.monotonic().saturating_sub(before);
@@ -133,6 +134,19 @@ impl<'a> TickRun<'a> {
         let spent = ran.saturating_sub(committing);
         self.ran(index, row, &timer, registration, result, spent)
             .await;
+    }
+
+    /// Gives back the run of a row that waits behind others which are run again.
+    fn give_back_waiting(&mut self, index: usize, key: &Key) {
+        let Some(lane) = self.lanes.get_mut(index) else {
+            return;
+        };
+        let waiting = lane.rows.iter_mut().find(|row| row.key == *key);
+        if waiting.is_some_and(|row| std::mem::take(&mut row.charged)) {
+            lane.fires = lane.fires.saturating_sub(1);
+            lane.handled = lane.handled.saturating_sub(1);
+            self.state.give_back(lane.kind);
+        }
     }
 
     /// Takes the row that was put back for the time of a flush.
@@ -201,14 +215,14 @@ impl<'a> TickRun<'a> {
     /// Claims a timer of a detached kind, as a member of the group.
     async fn claim(&mut self, row: DueRow, timer: &DueTimer, registration: &'a Registration) {
         if self.is_full_for(CLAIMS_GROUP_MAX) {
-            self.push_front(row);
+            self.step_back(row);
             self.flush(false).await;
             return;
         }
         let Some(slot) = self.engine.slots.take(timer.kind()) else {
             if !self.staged.is_empty() {
                 // A claim of the group may lose and give its slot back.
-                self.push_front(row);
+                self.step_back(row);
                 self.flush(false).await;
                 return;
             }
@@ -246,7 +260,7 @@ impl<'a> TickRun<'a> {
         registration: &'a Registration,
     ) {
         if !self.staged.is_empty() {
-            self.push_front(row);
+            self.step_back(row);
             self.flush(false).await;
             return;
         }

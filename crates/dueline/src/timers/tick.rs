@@ -265,6 +265,17 @@ impl<'a> TickRun<'a> {
         lane.closed = Some(reason);
     }
 
+    /// Opens the lanes that were closed for want of fires which have been given back since. One that
+    /// is over its share of time stays closed.
+    pub(super) fn reopen_lanes(&mut self) {
+        let share = self.shares.time;
+        for lane in &mut self.lanes {
+            if matches!(lane.closed, Some(Closed::Budget | Closed::Cap)) && lane.spent <= share {
+                lane.closed = None;
+            }
+        }
+    }
+
     /// Fires that the other lanes have not used of their share and may need.
     fn fires_reserved_for_others(&self, index: usize) -> u32 {
         self.lanes
