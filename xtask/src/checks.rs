@@ -165,10 +165,13 @@ fn counted(command: Command, tool: &str) -> Result<Note, Failure> {
     let (lines, success) = run_and_keep(command)?;
     let counts = TestCounts::read(&lines);
     if !success || counts.failed > 0 {
-        return Err(format!("{tool} failed; {counts}"));
+        return Err(Failure {
+            text: format!("{tool} failed; {counts}"),
+            tests: Some(counts),
+        });
     }
     if counts.passed == 0 {
-        return Err(format!("{tool} ran no test: its summary was not found"));
+        return Err(format!("{tool} ran no test: its summary was not found").into());
     }
     Ok(Note {
         text: format!("{tool}; {counts}"),
@@ -184,9 +187,7 @@ fn component(name: &str) -> Result<(), Failure> {
         return Ok(());
     }
     if output_of("rustup", &["--version"]).is_none() {
-        return Err(format!(
-            "{name} is missing, and so is rustup, which would install it"
-        ));
+        return Err(format!("{name} is missing, and so is rustup, which would install it").into());
     }
     run(command("rustup", &["component", "add", name]))
 }

@@ -5,8 +5,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 
-/// Why a check failed, in words for a person.
-pub(crate) type Failure = String;
+use crate::test_counts::TestCounts;
+
+/// Why a check failed, in words for a person, and how many tests ran, if it ran any.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) text: String,
+    pub(crate) tests: Option<TestCounts>,
+}
+
+impl From<String> for Failure {
+    fn from(text: String) -> Self {
+        Self { text, tests: None }
+    }
+}
 
 /// The root of the workspace: the folder above this crate.
 pub(crate) fn root() -> PathBuf {
@@ -27,8 +39,8 @@ pub(crate) fn run(mut command: Command) -> Result<(), Failure> {
     let name = display_name(&command);
     match command.status() {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("{name} ended with {status}")),
-        Err(error) => Err(format!("{name} could not be started: {error}")),
+        Ok(status) => Err(format!("{name} ended with {status}").into()),
+        Err(error) => Err(format!("{name} could not be started: {error}").into()),
     }
 }
 
@@ -52,7 +64,7 @@ pub(crate) fn run_and_keep(mut command: Command) -> Result<(Vec<String>, bool), 
     }
     match child.wait() {
         Ok(status) => Ok((lines, status.success())),
-        Err(error) => Err(format!("{name} could not be awaited: {error}")),
+        Err(error) => Err(format!("{name} could not be awaited: {error}").into()),
     }
 }
 

@@ -29,7 +29,12 @@ pub(crate) fn all(checks: &[Check]) -> ExitCode {
         let took = started.elapsed();
         match &result {
             Ok(_) => println!("== {} passed in {}", check.name, seconds(took)),
-            Err(failure) => println!("== {} FAILED in {}: {failure}", check.name, seconds(took)),
+            Err(failure) => println!(
+                "== {} FAILED in {}: {}",
+                check.name,
+                seconds(took),
+                failure.text
+            ),
         }
         finished.push(Finished {
             name: check.name,
@@ -45,7 +50,7 @@ fn conclude(finished: &[Finished]) -> ExitCode {
     for check in finished {
         let (word, text) = match &check.result {
             Ok(note) => ("ok", note.text.as_str()),
-            Err(failure) => ("FAILED", failure.as_str()),
+            Err(failure) => ("FAILED", failure.text.as_str()),
         };
         println!(
             "   {:<8} {:<7} {:>8}  {text}",
@@ -69,9 +74,10 @@ fn conclude(finished: &[Finished]) -> ExitCode {
     {
         println!("WARNING: {warning}");
     }
-    let counts = finished
-        .iter()
-        .filter_map(|check| check.result.as_ref().ok()?.tests);
+    let counts = finished.iter().filter_map(|check| match &check.result {
+        Ok(note) => note.tests,
+        Err(failure) => failure.tests,
+    });
     if let Some(counts) = counts.reduce(|sum, other| sum.plus(other)) {
         println!("{counts}");
     }

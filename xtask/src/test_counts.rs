@@ -16,8 +16,8 @@ impl TestCounts {
     pub(crate) fn read(lines: &[String]) -> Self {
         lines
             .iter()
-            .map(|line| line.trim_start())
-            .filter(|line| line.starts_with("Summary [") || line.starts_with("test result:"))
+            .map(String::as_str)
+            .filter(|line| is_summary(line))
             .map(Self::read_line)
             .fold(Self::default(), Self::plus)
     }
@@ -49,6 +49,11 @@ impl TestCounts {
     }
 }
 
+/// nextest repeats the output of a failed test, its inner summary included, but indents it.
+fn is_summary(line: &str) -> bool {
+    line.trim_start().starts_with("Summary [") || line.starts_with("test result:")
+}
+
 impl fmt::Display for TestCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "tests: {} passed, {} failed", self.passed, self.failed)?;
@@ -72,6 +77,8 @@ mod tests {
     fn the_summary_of_nextest_is_read() {
         let line = "     Summary [   1.204s] 12 tests run: 9 passed (1 slow), 2 failed, 1 timed out, 4 skipped";
         assert_eq!(read(line), (9, 3, 4));
+        let repeated = "    test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured";
+        assert_eq!(read(repeated), (0, 0, 0));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use crate::checks::Note;
-use crate::process::{Failure, command, output_of, run, succeeds};
+use crate::process::{Failure, command, output_of, run};
 
 const TARGET: &str = "wasm32-unknown-unknown";
 const BUILD: &[&str] = &[
@@ -19,7 +19,7 @@ const BUILD: &[&str] = &[
 ];
 
 pub(crate) fn check() -> Result<Note, Failure> {
-    if rustup_has_target() || succeeds("rustup", &["target", "add", TARGET]) {
+    if rustup_has_target() || run(command("rustup", &["target", "add", TARGET])).is_ok() {
         run(command("cargo", BUILD))?;
         return Ok(Note::text("with the target of rustup"));
     }
@@ -47,6 +47,6 @@ fn tools_folder() -> Result<PathBuf, Failure> {
     std::env::var_os("HOME")
         .map(|home| PathBuf::from(home).join(".cache/dueline-tools"))
         .ok_or_else(|| {
-            "neither DUELINE_TOOLS nor HOME is set: nowhere to put a compiler".to_owned()
+            Failure::from("neither DUELINE_TOOLS nor HOME is set: nowhere to put it".to_owned())
         })
 }

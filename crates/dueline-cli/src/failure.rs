@@ -15,6 +15,11 @@ pub(crate) enum Failure {
     ServerAddress { url: String, reason: String },
 
     #[error(
+        "cannot speak HTTPS with {url}: {reason}\n  are root certificates installed on this machine?"
+    )]
+    Encryption { url: String, reason: String },
+
+    #[error(
         "no server answers at {url}: {reason}\n  start one with `dueline serve`, or name another \
          with --server URL or DUELINE_SERVER"
     )]

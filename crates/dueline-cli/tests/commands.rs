@@ -74,6 +74,8 @@ fn a_timer_is_created_with_every_field_and_shown() {
             "1m",
             "--deadline",
             "7s",
+            "--envelope",
+            "raw",
             "--if-absent",
         ],
     );
@@ -87,6 +89,7 @@ fn a_timer_is_created_with_every_field_and_shown() {
         (&created["deadline"], &created["state"]),
         (&"7s".into(), &"pending".into())
     );
+    assert_eq!(created["envelope"], "raw");
     let shown = world.server.run(&["timer", "get", "orders", "a"]).ok();
     assert!(
         shown.contains("payload") && shown.contains("12345678901234567890123"),

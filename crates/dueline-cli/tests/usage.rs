@@ -199,3 +199,30 @@ fn a_payload_file_that_cannot_be_used_is_named() {
         );
     }
 }
+
+#[test]
+fn a_machine_without_root_certificates_speaks_plain_http_and_is_told_what_https_needs() {
+    let run_at = |server: &str| {
+        let mut command = dueline(&["partition", "list", "--server", server]);
+        let nothing = "/nonexistent";
+        finish(
+            command
+                .env("SSL_CERT_FILE", nothing)
+                .env("SSL_CERT_DIR", nothing),
+        )
+    };
+    let plain = run_at(&silent_address());
+    assert!(
+        plain.stderr.contains("no server answers at"),
+        "{}",
+        plain.stderr
+    );
+    if cfg!(target_os = "linux") {
+        let encrypted = run_at("https://127.0.0.1:1");
+        assert!(
+            encrypted.stderr.contains("root certificates"),
+            "{}",
+            encrypted.stderr
+        );
+    }
+}

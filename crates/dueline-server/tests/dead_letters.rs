@@ -1,6 +1,7 @@
 //! Goal: what could not be delivered is listed, and lives again or goes for good, one by one and in
 //! bulk.
 //! Method: a receiver that answers 410, then accepts.
+#![cfg(test)]
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

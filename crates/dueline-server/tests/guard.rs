@@ -2,6 +2,7 @@
 //! server was told to.
 //! Method: a server with its guard on, whose resolver answers as the test says; a receiver on
 //! loopback that must stay silent.
+#![cfg(test)]
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

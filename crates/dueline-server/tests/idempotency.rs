@@ -1,6 +1,7 @@
 //! Goal: a request repeated with its `Idempotency-Key` is carried out once and answered alike, for a
 //! day, and not a moment longer.
 //! Method: a clock that the test moves; the rows of the store are counted.
+#![cfg(test)]
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

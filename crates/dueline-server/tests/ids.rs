@@ -1,6 +1,7 @@
 //! Goal: ids and partitions of any script go through unharmed, and names that cannot be addressed
 //! safely are refused with a clear text.
 //! Method: paths encoded by hand, where a client would normalise them as raw bytes.
+#![cfg(test)]
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

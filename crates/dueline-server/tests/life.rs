@@ -1,6 +1,7 @@
 //! Goal: a server starts where it may, keeps what it accepted, stops without losing anything, and
 //! says what it is.
 //! Method: servers started, stopped and started again over one data directory.
+#![cfg(test)]
 
 mod support;
 

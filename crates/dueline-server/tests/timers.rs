@@ -1,5 +1,6 @@
 //! Goal: one timer over HTTP does what the API says, for every status of its routes.
 //! Method: a server on a real socket; timers that stay pending.
+#![cfg(test)]
 
 mod support;
 

@@ -1,6 +1,7 @@
 //! Goal: every request that cannot be carried out is refused with its own status, a problem that
 //! says what to do, and a pointer to each thing that is wrong.
 //! Method: tables of requests; raw bytes where no client would send them.
+#![cfg(test)]
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

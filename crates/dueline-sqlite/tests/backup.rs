@@ -1,4 +1,5 @@
 //! A backup is a whole, openable copy of one moment, made while the store is written.
+#![cfg(test)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;

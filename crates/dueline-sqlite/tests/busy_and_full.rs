@@ -1,5 +1,6 @@
 //! Another process holds the write lock, or there is no room: the calls say so, nothing is written,
 //! and everything works again when the cause is gone.
+#![cfg(test)]
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

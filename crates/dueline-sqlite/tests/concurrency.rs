@@ -1,5 +1,6 @@
 //! Many callers, few threads, no answer lost: every apply is answered, whichever handle it comes
 //! through, whoever drops what, and the log stays bounded under readers.
+#![cfg(test)]
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

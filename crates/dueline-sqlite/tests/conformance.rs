@@ -1,6 +1,7 @@
 //! The conformance suite of the testkit, run over both handles of the SQLite store: the one for
 //! asynchronous callers and the one for threads that may block. A crash is a copy of the files as
 //! they lie while the store is at work.
+#![cfg(test)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;

@@ -1,5 +1,6 @@
 //! Files that are damaged, newer than this binary, or not ours: each has its own error, and none is
 //! touched. The damage is done to the file of a closed store.
+#![cfg(test)]
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

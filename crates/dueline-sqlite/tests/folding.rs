@@ -2,6 +2,7 @@
 //! and settles of many callers in one transaction the outcomes and the rows are those of the memory
 //! store, which runs them one after another by the letter of the contract. The wakes may differ, so
 //! the audit looks at them: it must find nothing to repair.
+#![cfg(test)]
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

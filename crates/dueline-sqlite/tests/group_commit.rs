@@ -1,6 +1,7 @@
 //! One transaction for all that waits, counted: a call alone is one transaction, calls that wait
 //! together share one, a group is one. And reads of a thread share one read transaction that no
 //! commit finds open.
+#![cfg(test)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;

@@ -217,16 +217,50 @@ fn a_look_while_the_store_is_open_sees_what_was_committed_and_says_that_it_is_in
     assert!(!inspect(home.path(), NOW_MS).unwrap().in_use);
 }
 
+/// The files beside the lock, each with its bytes.
+fn files(home: &Home) -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<(String, Vec<u8>)> = fs::read_dir(home.folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .map(|entry| {
+            (
+                entry.file_name().into_string().unwrap(),
+                fs::read(entry.path()).unwrap(),
+            )
+        })
+        .filter(|(name, _)| !name.ends_with("-shm"))
+        .collect();
+    files.sort();
+    files
+}
+
 #[test]
-fn a_look_leaves_every_byte_of_the_file_and_its_log() {
+fn a_look_leaves_every_byte_of_a_closed_file_and_leaves_no_file_behind() {
     let home = filled();
-    let bytes = || {
-        let log = home.path().with_file_name("timers.db-wal");
-        (fs::read(home.path()).unwrap(), fs::read(log).ok())
-    };
-    let before = bytes();
+    let before = files(&home);
     inspect(home.path(), NOW_MS).unwrap();
-    assert!(before == bytes());
+    assert!(before == files(&home));
+}
+
+#[test]
+fn a_look_leaves_the_log_of_a_process_that_was_killed() {
+    let home = filled();
+    let store = home.open();
+    apply(&store, &partition("c"), timer(KIND, 20_000));
+    let killed = Home::new();
+    for (name, bytes) in files(&home) {
+        fs::write(killed.folder.path().join(name), bytes).unwrap();
+    }
+    store.close();
+    let before = files(&killed);
+    assert!(
+        before
+            .iter()
+            .any(|(name, log)| name.ends_with("-wal") && !log.is_empty())
+    );
+    let found = inspect(killed.path(), NOW_MS).unwrap();
+    assert_eq!(found.contents.unwrap().partitions, 3);
+    assert!(found.unclean && before == files(&killed));
 }
 
 #[test]

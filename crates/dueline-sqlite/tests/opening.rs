@@ -1,5 +1,6 @@
 //! Opening: one writer at a time, and each thing that can be wrong with a path has its own error that
 //! names the file. Another process is this test binary started again.
+#![cfg(test)]
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,6 +1,7 @@
 //! Partitions come with their first row and go with their last row and wake; wakes left behind
 //! without a partition are hidden and purged; the audit repairs what is missing. A restart makes the
 //! writer forget what it knew, and another program does the damage.
+#![cfg(test)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;

@@ -1,5 +1,6 @@
 //! No access path is left to planner statistics: every statement seeks on a primary key or the
 //! unique name, with no temporary sort, before and after statistics were gathered.
+#![cfg(test)]
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

@@ -1,6 +1,7 @@
 //! Stops: by `close`, by dropping the last handle, by a kill. What was acknowledged is there
 //! afterwards, and the next opening knows whether the stop was clean. A killed process is this test
 //! binary started again.
+#![cfg(test)]
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,6 +1,7 @@
 //! Wakes are rows of the same transaction as the timers: after every commit each lane that is not
 //! paused has one at or before `max(now, its first row's due)`. Checked by reading all wakes after
 //! each step, on a manual clock.
+#![cfg(test)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;

@@ -1,5 +1,6 @@
 //! Goal: time in a test moves only when it is told to, and a future that can never end is reported
 //! instead of hanging the run. Method: sleeps are polled by hand and by `block_on`.
+#![cfg(test)]
 
 use std::future::pending;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
 //! Goal: each injected fault leaves behind exactly what it says, and nothing else is disturbed.
 //! Method: a memory store inside, read behind the wrapper's back.
+#![cfg(test)]
 
 use std::sync::{Arc, Mutex};
 

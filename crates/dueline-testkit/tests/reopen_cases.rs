@@ -1,5 +1,6 @@
 //! Goal: the cases for stores that outlive their process pass on one that does, and notice one that
 //! forgets. Method: a memory store handed on by a subject that pretends to stop it.
+#![cfg(test)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -11,7 +11,7 @@ use tokio::runtime;
 use crate::busy::Busy;
 use crate::error::StartError;
 use crate::handle::Handle;
-use crate::scheduler::Scheduler;
+use crate::scheduler;
 use crate::shared::{AuditPace, Inbox, Settings, Shared};
 use crate::status::Status;
 use crate::store::DriverStore;
@@ -148,11 +148,11 @@ impl DriverBuilder {
             .start(&shared.store, jobs_max)
             .map_err(StartError::NoThread)?;
         let alive = shared.pool.alive().begin();
-        let scheduler = Scheduler::new(shared, read_store, self.settings);
+        let settings = self.settings;
         thread::Builder::new()
             .name("dueline-driver".to_owned())
             .spawn(move || {
-                scheduler.run();
+                scheduler::run(&shared, &read_store, &settings);
                 drop(alive);
             })
             .map_err(StartError::NoThread)?;

@@ -62,7 +62,7 @@
 //! * [`tick_threads`](DriverBuilder::tick_threads) run ticks, settles and the audit. They may block
 //!   in the store and in nothing else: a handler that blocks its thread holds up the other ticks of
 //!   that thread, and is reported. Each polls many ticks, so that their commits become one.
-//! * One thread ([`PreciseSleep`]) ends sleeps, to the microsecond as far as the system does.
+//! * One thread ([`PreciseSleep`]) ends sleeps, as exactly as the system wakes a thread.
 //! * Detached calls are tasks of the async runtime, dropped at their deadline. Nothing on a thread of
 //!   that runtime blocks.
 //!

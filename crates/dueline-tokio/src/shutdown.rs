@@ -23,6 +23,8 @@ const JOIN: Duration = Duration::from_secs(1);
 pub(crate) struct Stop {
     begun: AtomicBool,
     aborted: AtomicBool,
+    /// Everything that ran has finished within the grace period.
+    finished: AtomicBool,
     abort: Notify,
 }
 
@@ -52,8 +54,10 @@ impl Stop {
 
     pub(crate) async fn run(&self, shared: &Arc<Shared>, grace: Duration) -> ShutdownReport {
         if self.begun.swap(true, Ordering::AcqRel) {
-            self.abort(shared);
-            return self.end_threads(shared, false).await;
+            if shared.pool.stage() < Stage::Stopped {
+                self.abort(shared);
+            }
+            return self.end_threads(shared).await;
         }
         shared.calls.close();
         shared.pool.enter(Stage::Finishing);
@@ -71,10 +75,12 @@ impl Stop {
             }
             self.wait(shared, shared.busy.idle(), RELEASE).await;
         }
-        self.end_threads(shared, waited == Waited::Idle).await
+        self.finished
+            .store(waited == Waited::Idle, Ordering::Release);
+        self.end_threads(shared).await
     }
 
-    async fn end_threads(&self, shared: &Arc<Shared>, finished: bool) -> ShutdownReport {
+    async fn end_threads(&self, shared: &Arc<Shared>) -> ShutdownReport {
         shared.pool.enter(Stage::Stopped);
         shared.inbox.nudge();
         let alive = shared.pool.alive();
@@ -84,7 +90,7 @@ impl Stop {
             None => alive.running(),
         };
         ShutdownReport {
-            finished,
+            finished: self.finished.load(Ordering::Acquire),
             released: shared.released.load(Ordering::Relaxed),
             unreleased: shared.unreleased.load(Ordering::Relaxed),
             threads_stuck,

@@ -2,6 +2,7 @@
 //!
 //! Method: a manual clock whose wall half is set alone, as by an operator or after a suspend; and
 //! the real clocks for what is promised of them alone.
+#![cfg(test)]
 
 mod rig;
 

@@ -2,6 +2,7 @@
 //!
 //! Method: a manual clock, handlers behind doors, and a second driver over the same store that shows
 //! what the first has left.
+#![cfg(test)]
 
 mod rig;
 

@@ -2,6 +2,7 @@
 //!
 //! Method: timers due within a moment, and waiting until each has run; the store then says that
 //! nothing is left.
+#![cfg(test)]
 #![allow(
     clippy::expect_used,
     reason = "a test that cannot begin fails by panicking"

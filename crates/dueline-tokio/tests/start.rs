@@ -1,5 +1,6 @@
 //! What a driver does once, when it starts: careful first runs after an unclean stop, and the dead
 //! timers that its handlers can read again.
+#![cfg(test)]
 
 mod rig;
 

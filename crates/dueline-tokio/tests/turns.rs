@@ -3,6 +3,7 @@
 //!
 //! Method: a manual clock, a store in memory that can be made to refuse, and one tick at a time
 //! where the order is looked at.
+#![cfg(test)]
 
 mod rig;
 
@@ -10,47 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dueline::BoxFuture;
 use dueline::store::Batch;
-use dueline::timers::{
-    DetachedHandler, DueTimer, Fired, HandlerError, Registration, Registry, Timer, TimerCtx,
-    TimerKind,
-};
+use dueline::timers::{Fired, Registration, Registry, Timer, TimerKind};
 use dueline_testkit::{CommitFault, handler};
-use rig::{Door, LOGGED, Log, START_MS, World, logging, registry_of, run_all, schedule};
-
-const CALLING: TimerKind = TimerKind(40);
-
-/// Calls out: logs, and waits behind a door.
-struct Caller {
-    log: Arc<Log>,
-    door: Door,
-}
-
-impl DetachedHandler for Caller {
-    type Output = ();
-
-    fn call<'a>(
-        &'a self,
-        ctx: &'a TimerCtx<'a>,
-        _: &'a DueTimer,
-    ) -> BoxFuture<'a, Result<(), HandlerError>> {
-        Box::pin(async move {
-            self.log.push(format!("call {}", ctx.partition()));
-            self.door.pass().await;
-            Ok(())
-        })
-    }
-
-    fn settle<'a>(
-        &'a self,
-        _: &'a TimerCtx<'a>,
-        _: &'a DueTimer,
-        (): &'a (),
-    ) -> BoxFuture<'a, Result<Fired, HandlerError>> {
-        Box::pin(async { Ok(Fired::Done(Batch::new())) })
-    }
-}
+use rig::{
+    CALLING, Caller, Door, LOGGED, Log, START_MS, World, logging, registry_of, run_all, schedule,
+};
 
 #[tokio::test]
 async fn every_due_partition_has_its_turn_before_an_immediate_timer_repeats() {
@@ -132,35 +98,45 @@ async fn a_small_backlog_runs_in_the_order_of_dues_and_a_large_one_in_that_of_pa
 
 #[tokio::test]
 async fn memory_does_not_grow_with_what_is_pending_or_overdue() {
-    let (world, log) = (World::new(), Arc::new(Log::default()));
-    let mut registry = Registry::new();
-    for kind in 16..20 {
-        registry
-            .register(TimerKind(kind), logging(&log))
-            .expect("one each");
-    }
-    for number in 0..20_000_u64 {
-        let kind = TimerKind(16 + u8::try_from(number % 4).expect("small"));
-        let timer = Timer::new(kind, "").due_at(START_MS + 1_000 + number / 4);
-        schedule(&world.timers(), &format!("p{}", number / 4), timer).await;
-    }
-    let driver = world.driver(registry).window_max(512);
-    let handle = driver.start().expect("starts");
-    run_all(&handle).await;
-    let pending = handle.status();
-    assert!((1..=512).contains(&pending.wakes_in_memory), "{pending:?}");
+    // A backlog is read eight windows far if a window holds more than 1,024 wakes; meanwhile at most
+    // an eighth of a window still waits and 256 partitions tick, each with four lanes here.
+    let around = |window: usize| 4 * (window / 8 + 256);
+    for (window, most_read) in [(512, 512), (2_048, 8 * 2_048)] {
+        let (world, log) = (World::new(), Arc::new(Log::default()));
+        let mut registry = Registry::new();
+        for kind in 16..20 {
+            registry
+                .register(TimerKind(kind), logging(&log))
+                .expect("one each");
+        }
+        for number in 0..20_000_u64 {
+            let kind = TimerKind(16 + u8::try_from(number % 4).expect("small"));
+            let timer = Timer::new(kind, "").due_at(START_MS + 1_000 + number / 4);
+            schedule(&world.timers(), &format!("p{}", number / 4), timer).await;
+        }
+        let driver = world.driver(registry).window_max(window);
+        let handle = driver.start().expect("starts");
+        run_all(&handle).await;
+        let pending = handle.status();
+        assert!(
+            (1..=window).contains(&pending.wakes_in_memory),
+            "{pending:?}"
+        );
 
-    world.clock.advance(Duration::from_secs(60));
-    let mut most = 0;
-    while log.len() < 20_000 {
-        most = most.max(handle.status().wakes_in_memory);
-        tokio::task::yield_now().await;
+        world.clock.advance(Duration::from_secs(60));
+        let mut most = 0;
+        while log.len() < 20_000 {
+            most = most.max(handle.status().wakes_in_memory);
+            tokio::task::yield_now().await;
+        }
+        run_all(&handle).await;
+        let bound = most_read + around(window);
+        assert!(
+            (window..=bound).contains(&most),
+            "{most} of at most {bound}"
+        );
+        assert_eq!((handle.status().wakes_in_memory, log.len()), (0, 20_000));
     }
-    run_all(&handle).await;
-    // A backlog is read eight windows far, while at most an eighth of a window still waits.
-    let bound = 8 * 512 + 64 * 4 + 256 * 4;
-    assert!((513..=bound).contains(&most), "{most} of at most {bound}");
-    assert_eq!((handle.status().wakes_in_memory, log.len()), (0, 20_000));
 }
 
 #[tokio::test]
@@ -214,6 +190,34 @@ async fn a_kind_without_a_slot_costs_nothing_and_keeps_nobody_waiting() {
     door.open();
     run_all(&handle).await;
     assert_eq!((calls.len(), handle.status().totals.fired), (50, 101));
+}
+
+#[tokio::test]
+async fn a_partition_with_many_calls_does_not_keep_others_from_a_slot() {
+    let (world, calls, door) = (World::new(), Arc::new(Log::default()), Door::closed());
+    let caller = Caller {
+        log: Arc::clone(&calls),
+        door: door.clone(),
+    };
+    let registration = Registration::detached(caller).concurrency(1);
+    for name in ["a", "a", "a", "b", "c"] {
+        schedule(
+            &world.timers(),
+            name,
+            Timer::new(CALLING, "").due_at(START_MS),
+        )
+        .await;
+    }
+    let handle = world
+        .driver(registry_of(CALLING, registration))
+        .start()
+        .expect("starts");
+    calls.reached(1).await;
+    door.open();
+    run_all(&handle).await;
+    let order = ["call a", "call b", "call c", "call a", "call a"];
+    assert_eq!(calls.lines(), order);
+    assert_eq!(handle.status().partitions_held_back, 0);
 }
 
 #[tokio::test]
@@ -347,121 +351,4 @@ async fn a_panic_in_a_handler_or_in_a_tick_stays_where_it_is() {
         3,
         "a, b and c, on the only thread"
     );
-}
-
-#[tokio::test]
-async fn a_call_over_its_deadline_is_dropped_and_counts_as_failed() {
-    let (world, calls) = (World::new(), Arc::new(Log::default()));
-    let caller = Caller {
-        log: Arc::clone(&calls),
-        door: Door::closed(),
-    };
-    let registration = Registration::detached(caller).deadline_ms(5_000);
-    let handle = world
-        .driver(registry_of(CALLING, registration))
-        .start()
-        .expect("starts");
-    schedule(
-        handle.timers(),
-        "a",
-        Timer::new(CALLING, "").due_at(START_MS),
-    )
-    .await;
-    calls.reached(1).await;
-    world.clock.advance(Duration::from_millis(5_000));
-    run_all(&handle).await;
-    let status = handle.status();
-    assert_eq!((status.totals.failed, status.calls_running), (1, 0));
-    world.clock.advance(Duration::from_millis(6_100));
-    calls.reached(2).await;
-}
-
-#[tokio::test]
-async fn a_drain_waits_for_calls_and_gives_up_at_its_deadline() {
-    let (world, calls, door) = (World::new(), Arc::new(Log::default()), Door::closed());
-    let caller = Caller {
-        log: Arc::clone(&calls),
-        door: door.clone(),
-    };
-    let registration = Registration::detached(caller);
-    let handle = world
-        .driver(registry_of(CALLING, registration))
-        .start()
-        .expect("starts");
-    schedule(
-        handle.timers(),
-        "a",
-        Timer::new(CALLING, "").due_at(START_MS),
-    )
-    .await;
-    calls.reached(1).await;
-    let (report, ()) = tokio::join!(handle.drain(Duration::from_secs(3)), async {
-        world.clock.advance(Duration::from_secs(3));
-    });
-    assert!(!report.idle, "the call is under way");
-    door.open();
-    run_all(&handle).await;
-    assert_eq!(handle.status().totals.fired, 1);
-}
-
-#[tokio::test]
-async fn a_paused_driver_starts_nothing_and_a_resumed_one_goes_on() {
-    let (world, log) = (World::new(), Arc::new(Log::default()));
-    let handle = world
-        .driver(registry_of(LOGGED, logging(&log)))
-        .start()
-        .expect("starts");
-    handle.pause();
-    schedule(
-        handle.timers(),
-        "a",
-        Timer::new(LOGGED, "").due_at(START_MS),
-    )
-    .await;
-    world.clock.advance(Duration::from_secs(5));
-    world.at_rest(&handle).await;
-    assert!(handle.status().paused);
-    assert_eq!(log.len(), 0);
-    handle.resume();
-    log.reached(1).await;
-}
-
-#[tokio::test]
-async fn a_handler_that_never_yields_is_reported_once() {
-    let (world, log) = (World::new(), Arc::new(Log::default()));
-    let (free, stuck) = std::sync::mpsc::channel::<()>();
-    let stuck = std::sync::Mutex::new(stuck);
-    let of_handler = Arc::clone(&log);
-    let blocking = Registration::inline(handler(move |_, _| {
-        of_handler.push("blocks its thread");
-        let _ = stuck.lock().expect("one at a time").recv();
-        Box::pin(async { Ok(Fired::Done(Batch::new())) })
-    }));
-    let registry = registry_of(TimerKind(17), blocking)
-        .with(LOGGED, logging(&log))
-        .expect("another kind");
-    let handle = world.driver(registry).start().expect("starts");
-    schedule(
-        handle.timers(),
-        "a",
-        Timer::new(TimerKind(17), "").due_at(START_MS),
-    )
-    .await;
-    log.reached(1).await;
-    for _ in 0..30 {
-        world.clock.advance(Duration::from_secs(1));
-        while world.clock.sleepers() != 1 {
-            tokio::task::yield_now().await;
-        }
-    }
-    assert_eq!(handle.status().ticks_overrun, 1);
-    schedule(
-        handle.timers(),
-        "b",
-        Timer::new(LOGGED, "runs").due_at(START_MS),
-    )
-    .await;
-    log.reached(2).await;
-    drop(free);
-    run_all(&handle).await;
 }

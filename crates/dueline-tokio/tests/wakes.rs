@@ -2,6 +2,7 @@
 //!
 //! Method: a manual clock and a store in memory that counts its calls. A test that expects something
 //! to happen waits for it; a test that expects nothing lets the driver run everything due first.
+#![cfg(test)]
 
 mod rig;
 

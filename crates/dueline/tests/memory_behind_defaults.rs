@@ -1,5 +1,6 @@
 //! Goal: what the contract's traits do by default keeps the contract too. Method: the suite over a
 //! store that implements only what it must, in memory; it keeps no wakes.
+#![cfg(test)]
 
 use std::sync::Arc;
 

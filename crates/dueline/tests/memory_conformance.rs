@@ -1,5 +1,6 @@
 //! Goal: the store in memory keeps the whole contract. Method: the conformance suite that every
 //! store must pass.
+#![cfg(test)]
 
 use std::sync::Arc;
 

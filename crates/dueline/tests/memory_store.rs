@@ -1,5 +1,6 @@
 //! Goal: what the store in memory does beyond the contract: faults on demand, a lock that survives
 //! a panic, capacity to the byte, and what it shows of itself. Method: its own public interface.
+#![cfg(test)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

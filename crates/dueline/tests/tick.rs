@@ -1,5 +1,6 @@
 //! What one tick does: due timers fire in order, effects commit with the timer, budgets and caps
 //! hold, and the report says when to look again.
+#![cfg(test)]
 
 mod world;
 

@@ -3,7 +3,9 @@
 mod arrows;
 mod files;
 mod headings;
+mod links;
 mod manifest;
+mod test_roots;
 mod text;
 
 use crate::checks::Note;
@@ -39,6 +41,8 @@ pub(crate) fn check() -> Result<Note, Failure> {
     for file in &files {
         findings.extend(text::check(file));
         findings.extend(headings::check(file));
+        findings.extend(links::check(&root, file));
+        findings.extend(test_roots::check(file));
     }
     findings.extend(arrows::check(&files));
     for finding in &findings {
@@ -47,5 +51,5 @@ pub(crate) fn check() -> Result<Note, Failure> {
     if findings.is_empty() {
         return Ok(Note::text(format!("{} files", files.len())));
     }
-    Err(format!("{} places to mend, listed above", findings.len()))
+    Err(format!("{} places to mend, listed above", findings.len()).into())
 }

@@ -14,7 +14,8 @@ pub(crate) use partition::{ListPartitions, Partition, PartitionVerb};
 pub(crate) use serve::{DurabilityArgument, LogFormat, Serve};
 pub(crate) use server::ServerArgument;
 pub(crate) use timer::{
-    CancelTimer, CreateTimer, GetTimer, ListTimers, Timer, TimerFields, TimerVerb, UpdateTimer,
+    CancelTimer, CreateTimer, Envelope, GetTimer, ListTimers, Timer, TimerFields, TimerVerb,
+    UpdateTimer,
 };
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -30,26 +31,29 @@ use clap::{Parser, Subcommand, ValueEnum};
     max_term_width = 100
 )]
 pub(crate) struct Arguments {
-    /// How results are printed.
-    #[arg(long, global = true, value_enum, default_value_t = OutputFormat::Table, value_name = "FORMAT")]
+    /// How results are printed: `table` for people, `json` for programs.
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t = OutputFormat::Table,
+        value_name = "FORMAT",
+        hide_possible_values = true,
+        display_order = 900
+    )]
     pub(crate) output: OutputFormat,
 
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-/// The nouns.
+/// The nouns. Each is described where it is defined.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run the server: timers over HTTP, webhooks when they are due.
     Serve(Serve),
-    /// Schedule, look up, change, cancel and fire timers.
     Timer(Box<Timer>),
-    /// Look after timers that were given up.
     Dead(Dead),
-    /// See which partitions exist.
     Partition(Partition),
-    /// Examine a data directory, whether or not a server is using it.
     Doctor(Doctor),
 }
 

@@ -10,7 +10,8 @@ pub(crate) struct ServerArgument {
         long,
         env = "DUELINE_SERVER",
         default_value = "http://127.0.0.1:7431",
-        value_name = "URL"
+        value_name = "URL",
+        display_order = 901
     )]
     pub(crate) server: String,
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use serde::Serialize;
 
 use super::{ServerArgument, names};
 use crate::document::Document;
@@ -89,9 +90,22 @@ pub(crate) struct TimerFields {
     /// The longest delay between two deliveries.
     #[arg(long, value_name = "DELAY")]
     pub(crate) retry_max: Option<String>,
+    /// What the webhook's body is.
+    #[arg(long, value_enum)]
+    pub(crate) envelope: Option<Envelope>,
     /// How long one delivery may take.
     #[arg(long, value_name = "DURATION")]
     pub(crate) deadline: Option<String>,
+}
+
+/// What a webhook's body is.
+#[derive(Clone, Copy, Debug, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Envelope {
+    /// An event that names the timer and holds the payload.
+    Event,
+    /// The payload alone.
+    Raw,
 }
 
 /// One timer, by partition and id.

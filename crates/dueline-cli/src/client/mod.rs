@@ -31,19 +31,22 @@ impl Client {
     /// Prepares to talk to the server; nothing is sent yet.
     pub(crate) fn new(argument: &ServerArgument) -> Result<Self, Failure> {
         let server = argument.server.trim_end_matches('/').to_owned();
-        check_address(&server)?;
+        let encrypted = check_address(&server)?;
         // An error says that one is installed already, which serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let http = reqwest::Client::builder()
+        let mut builder = reqwest::Client::builder()
             .timeout(TIMEOUT)
             .connect_timeout(CONNECT_TIMEOUT)
             .redirect(reqwest::redirect::Policy::none())
-            .user_agent(concat!("dueline/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .map_err(|error| Failure::ServerAddress {
-                url: server.clone(),
-                reason: innermost(&error),
-            })?;
+            .user_agent(concat!("dueline/", env!("CARGO_PKG_VERSION")));
+        if !encrypted {
+            // Without this a machine without root certificates could not speak plain HTTP either.
+            builder = builder.tls_certs_only([]);
+        }
+        let http = builder.build().map_err(|error| Failure::Encryption {
+            url: server.clone(),
+            reason: innermost(&error),
+        })?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -118,7 +121,8 @@ impl Client {
     }
 }
 
-fn check_address(server: &str) -> Result<(), Failure> {
+/// Whether the address asks for encryption.
+fn check_address(server: &str) -> Result<bool, Failure> {
     let wrong = |reason: &str| {
         Err(Failure::ServerAddress {
             url: server.to_owned(),
@@ -134,7 +138,7 @@ fn check_address(server: &str) -> Result<(), Failure> {
     if url.query().is_some() || url.fragment().is_some() {
         return wrong("it must end before `?` and `#`");
     }
-    Ok(())
+    Ok(url.scheme() == "https")
 }
 
 /// The cause at the bottom: what a person can act on ("Connection refused").

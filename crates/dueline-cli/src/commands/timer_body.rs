@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::arguments::TimerFields;
+use crate::arguments::{Envelope, TimerFields};
 use crate::document::Document;
 use crate::failure::Failure;
 
@@ -24,6 +24,8 @@ pub(crate) struct TimerBody {
     target: Option<Target>,
     #[serde(skip_serializing_if = "Option::is_none")]
     retry: Option<Retry>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    envelope: Option<Envelope>,
     #[serde(skip_serializing_if = "Option::is_none")]
     deadline: Option<String>,
 }
@@ -70,6 +72,7 @@ impl TimerBody {
             payload,
             target: Some(target).filter(|t| t.url.is_some() || !t.headers.is_empty()),
             retry: has_retry.then_some(retry),
+            envelope: fields.envelope,
             deadline: fields.deadline,
         })
     }
@@ -80,6 +83,7 @@ impl TimerBody {
             && self.payload.is_none()
             && self.target.is_none()
             && self.retry.is_none()
+            && self.envelope.is_none()
             && self.deadline.is_none()
     }
 }

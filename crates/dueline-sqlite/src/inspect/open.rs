@@ -18,7 +18,7 @@ pub(super) fn inspect(path: &Path, now_ms: u64) -> Result<Inspection, OpenError>
     let file = fs::metadata(path).map_err(|error| OpenError::cannot_open(path, error))?;
     let log = fs::metadata(log_path(path)).ok();
     let in_use = FileLock::is_taken(path)?;
-    let connection = open_reader(path).map_err(from_sqlite)?;
+    let connection = open_reader(path, log.is_some()).map_err(from_sqlite)?;
     connection.execute_batch("BEGIN").map_err(from_sqlite)?;
     let (schema, unclean) = read_meta(path, &connection)?;
     let mut damage = quick_check(&connection);
@@ -47,15 +47,15 @@ pub(super) fn inspect(path: &Path, now_ms: u64) -> Result<Inspection, OpenError>
     })
 }
 
-/// Opens a connection that leaves the file as it is: it neither writes nor, when it is the last to
-/// close, moves the log into the database.
-fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
+/// Opens a connection that leaves the files as they are: it writes nothing, and when it is the last
+/// to close, a log that was there stays, and an empty one that SQLite made for it goes.
+fn open_reader(path: &Path, log_exists: bool) -> rusqlite::Result<Connection> {
     // Not opened read-only: the first reader after a crash may have to rebuild the log's index.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "query_only", true)?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, log_exists)?;
     Ok(connection)
 }
 

@@ -1,5 +1,6 @@
 //! Goal: the conformance suite is no rubber stamp. Method: a sound store is broken in one way at a
 //! time; the case that should notice must pass without the bug and fail with it.
+#![cfg(test)]
 
 mod broken;
 

@@ -13,8 +13,8 @@ use dueline::runtime::{Clock, Sleep};
 
 use super::SystemClock;
 
-/// Sleeps that end as exactly as a thread of the system wakes: microseconds, where the timer of an
-/// async runtime counts milliseconds.
+/// Sleeps that end as exactly as the system wakes a thread; the timer of an async runtime counts
+/// milliseconds.
 ///
 /// One thread waits for the first sleep to end; it stops when the last clone is dropped.
 #[derive(Clone)]

@@ -29,6 +29,9 @@ struct Turn {
     wakes: Vec<LaneWake>,
     /// Being served by the turn under way.
     served: Vec<LaneWake>,
+    /// Whether a wake that it serves was read from the store meanwhile. The turn may have settled it
+    /// already, and a later put may have set it anew for the same moment.
+    seen_again: bool,
     /// Turns in a row that the store refused.
     refused: u32,
     /// Turns in a row that did nothing and left a wake that is due.
@@ -56,10 +59,36 @@ pub(crate) struct NextTurn {
 pub(crate) struct Ended {
     /// Lanes whose wakes were settled.
     pub(crate) settled: Vec<TimerKind>,
+    /// Lanes that found no slot: their wakes stand.
+    pub(crate) without_slot: Vec<TimerKind>,
     /// Whether the store refused a read or a write.
     pub(crate) refused: bool,
     /// Whether it did nothing and left a wake that is due.
     pub(crate) fruitless: bool,
+}
+
+/// What is left of a turn that has ended.
+#[derive(Debug, Default)]
+pub(crate) struct Left {
+    /// How long the partition is held back.
+    pub(crate) held: Option<Duration>,
+    /// Wakes that wait for a slot.
+    pub(crate) without_slot: Vec<LaneWake>,
+    /// Lanes to be read again, because a wake of theirs was read while it was being served.
+    pub(crate) look_again: Vec<TimerKind>,
+    /// Wakes that are left to the store because too many partitions are held back.
+    pub(crate) to_store: Vec<LaneWake>,
+}
+
+impl Turn {
+    fn knows(&mut self, lane: LaneWake) -> bool {
+        if self.wakes.contains(&lane) {
+            return true;
+        }
+        let is_served = self.served.contains(&lane);
+        self.seen_again |= is_served;
+        is_served
+    }
 }
 
 impl Book {
@@ -74,6 +103,7 @@ impl Book {
                 state: State::Queued,
                 wakes: vec![lane],
                 served: Vec::new(),
+                seen_again: false,
                 refused: 0,
                 fruitless: 0,
             };
@@ -82,7 +112,7 @@ impl Book {
             self.kept += 1;
             return true;
         };
-        if turn.wakes.contains(&lane) || turn.served.contains(&lane) {
+        if turn.knows(lane) {
             return false;
         }
         turn.wakes.push(lane);
@@ -90,15 +120,15 @@ impl Book {
         true
     }
 
-    /// Whether a wake waits for its turn or is being served.
-    pub(crate) fn knows(&self, wake: &Wake) -> bool {
+    /// Whether a wake that was read waits for its turn or is being served.
+    pub(crate) fn knows(&mut self, wake: &Wake) -> bool {
         let lane = LaneWake {
             kind: wake.kind,
             at_ms: wake.at_ms,
         };
         self.turns
-            .get(&wake.partition)
-            .is_some_and(|turn| turn.wakes.contains(&lane) || turn.served.contains(&lane))
+            .get_mut(&wake.partition)
+            .is_some_and(|turn| turn.knows(lane))
     }
 
     /// The next turn whose lanes have room. Wakes of lanes without go to `without_room`.
@@ -134,26 +164,30 @@ impl Book {
         None
     }
 
-    /// Ends the turn of a partition. Returns how long it is held back now, and the wakes that are
-    /// left to the store because too many partitions are held back.
-    pub(crate) fn end(
-        &mut self,
-        partition: &Partition,
-        ended: &Ended,
-        now: Duration,
-    ) -> (Option<Duration>, Vec<LaneWake>) {
-        let Some(turn) = self.turns.get_mut(partition) else {
-            return (None, Vec::new());
+    /// Ends the turn of a partition.
+    pub(crate) fn end(&mut self, partition: &Partition, ended: &Ended, now: Duration) -> Left {
+        let mut left = Left::default();
+        let Some(turn) = self
+            .turns
+            .get_mut(partition)
+            .filter(|turn| turn.state == State::Running)
+        else {
+            return left;
         };
         self.running = self.running.saturating_sub(1);
         let before = turn.served.len() + turn.wakes.len();
         self.served = self.served.saturating_sub(turn.served.len());
-        let served = std::mem::take(&mut turn.served);
-        let still_stored = served
-            .into_iter()
-            .filter(|wake| !ended.settled.contains(&wake.kind));
-        for wake in still_stored {
-            if !turn.wakes.contains(&wake) {
+        let seen_again = std::mem::take(&mut turn.seen_again);
+        for wake in std::mem::take(&mut turn.served) {
+            if seen_again {
+                left.look_again.push(wake.kind);
+            }
+            if ended.settled.contains(&wake.kind) {
+                continue;
+            }
+            if ended.without_slot.contains(&wake.kind) {
+                left.without_slot.push(wake);
+            } else if !turn.wakes.contains(&wake) {
                 turn.wakes.push(wake);
             }
         }
@@ -164,30 +198,31 @@ impl Book {
         } else {
             0
         };
-        let delay = match (turn.refused, turn.fruitless) {
+        left.held = match (turn.refused, turn.fruitless) {
             (0, 0) => None,
             (0, times) => Some(hold::fruitless(times)),
             (times, _) => Some(hold::refused(times)),
         };
-        let Some(delay) = delay else {
-            if turn.wakes.is_empty() {
+        match left.held {
+            None if turn.wakes.is_empty() => {
                 self.turns.remove(partition);
-            } else {
+            }
+            None => {
                 turn.state = State::Queued;
                 self.queue.push_back(partition.clone());
             }
-            return (None, Vec::new());
-        };
-        if self.held.len() >= HELD_MAX {
-            let left = std::mem::take(&mut turn.wakes);
-            self.kept = self.kept.saturating_sub(left.len());
-            self.turns.remove(partition);
-            return (Some(delay), left);
+            Some(_) if self.held.len() >= HELD_MAX => {
+                left.to_store = std::mem::take(&mut turn.wakes);
+                self.kept = self.kept.saturating_sub(left.to_store.len());
+                self.turns.remove(partition);
+            }
+            Some(delay) => {
+                let until = now.saturating_add(delay);
+                turn.state = State::Held(until);
+                self.held.insert((until, partition.clone()));
+            }
         }
-        let until = now.saturating_add(delay);
-        turn.state = State::Held(until);
-        self.held.insert((until, partition.clone()));
-        (Some(delay), Vec::new())
+        left
     }
 
     /// Gives partitions their turn again whose time of being held back is over.
@@ -283,11 +318,26 @@ mod tests {
         let turn = book.next(|_| true, &mut Vec::new()).expect("a turn");
         let served: Vec<_> = turn.wakes.iter().map(|wake| wake.at_ms).collect();
         assert_eq!(served, [7, 9]);
-        assert!(!book.add(&wake("a", 16, 7)), "it is being served");
         assert!(book.add(&wake("a", 16, 8)));
         assert_eq!(next(&mut book), None, "one turn at a time");
-        book.end(&turn.partition, &done(&[16, 17]), Duration::ZERO);
+        let left = book.end(&turn.partition, &done(&[16, 17]), Duration::ZERO);
+        assert!(left.look_again.is_empty());
         assert_eq!(next(&mut book).as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn a_wake_that_is_read_while_it_is_served_is_read_again_behind_the_turn() {
+        let mut book = Book::default();
+        book.add(&wake("a", 16, 7));
+        assert_eq!(next(&mut book).as_deref(), Some("a"));
+        assert!(
+            book.knows(&wake("a", 16, 7)),
+            "no news, but perhaps set anew"
+        );
+        let partition = wake("a", 16, 7).partition;
+        let left = book.end(&partition, &done(&[16]), Duration::ZERO);
+        assert_eq!(left.look_again, [TimerKind(16)]);
+        assert!(!book.knows(&wake("a", 16, 7)));
     }
 
     #[test]
@@ -317,8 +367,9 @@ mod tests {
         let mut now = Duration::ZERO;
         for seconds in [1, 2, 4] {
             assert_eq!(next(&mut book).as_deref(), Some("a"));
-            let (held, left) = book.end(&partition, &refused, now);
-            assert_eq!((held, left.len()), (Some(Duration::from_secs(seconds)), 0));
+            let left = book.end(&partition, &refused, now);
+            let expected = Some(Duration::from_secs(seconds));
+            assert_eq!((left.held, left.to_store.len()), (expected, 0));
             now += Duration::from_secs(seconds);
             book.end_holds(now - Duration::from_nanos(1));
             assert_eq!(next(&mut book), None);
@@ -329,8 +380,8 @@ mod tests {
         assert_eq!((book.wakes(), book.held()), (0, 0));
         book.add(&wake("a", 16, 1));
         next(&mut book);
-        let (held, _) = book.end(&partition, &refused, now);
-        assert_eq!(held, Some(Duration::from_secs(1)), "success forgets");
+        let left = book.end(&partition, &refused, now);
+        assert_eq!(left.held, Some(Duration::from_secs(1)), "success forgets");
     }
 
     #[test]
@@ -349,7 +400,10 @@ mod tests {
                 kind: TimerKind(16),
             });
             book.next(|_| true, &mut Vec::new());
-            left_to_store += book.end(&partition, &refused, Duration::ZERO).1.len();
+            left_to_store += book
+                .end(&partition, &refused, Duration::ZERO)
+                .to_store
+                .len();
         }
         assert_eq!((book.held(), left_to_store), (HELD_MAX, 10));
         assert_eq!(book.wakes(), HELD_MAX);

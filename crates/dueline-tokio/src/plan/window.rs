@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use dueline::store::Wake;
 use dueline::timers::{Execution, KindSet, Registry, TimerKind};
@@ -15,6 +15,9 @@ pub(crate) struct Window {
     /// Most wakes read into it at a time; a backlog may take eight times as many.
     pub(crate) wakes_max: usize,
     wakes: BTreeSet<Wake>,
+    /// Due wakes that had their turn and found no slot, in the order in which they go on: whoever
+    /// has taken slots goes behind those who have had none.
+    waiting: VecDeque<Wake>,
 }
 
 /// The windows of a registry: the first is that of the kinds that can always run, 0 among them for
@@ -47,36 +50,56 @@ impl Window {
             detached,
             wakes_max: wakes_max.max(1),
             wakes: BTreeSet::new(),
+            waiting: VecDeque::new(),
         }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.wakes.len()
+        self.wakes.len() + self.waiting.len()
     }
 
+    /// Notes a wake that was read.
     pub(crate) fn insert(&mut self, wake: Wake) {
-        self.wakes.insert(wake);
+        if !self.waiting.contains(&wake) {
+            self.wakes.insert(wake);
+        }
     }
 
+    /// Notes a due wake that waits for a slot, behind those that do.
+    pub(crate) fn wait(&mut self, wake: Wake) {
+        self.wakes.remove(&wake);
+        if !self.waiting.contains(&wake) {
+            self.waiting.push_back(wake);
+        }
+    }
+
+    /// Whether a wake waits for a slot.
+    pub(crate) fn is_waiting(&self, wake: &Wake) -> bool {
+        self.waiting.contains(wake)
+    }
+
+    /// Forgets what was read, to read it again.
     pub(crate) fn clear(&mut self) {
         self.wakes.clear();
     }
 
-    /// When its first wake is, in milliseconds since 1970.
+    /// When its first wake is, in milliseconds since 1970; 0 if one waits for a slot.
     pub(crate) fn first_ms(&self) -> Option<u64> {
-        self.wakes.first().map(|wake| wake.at_ms)
+        if self.waiting.is_empty() {
+            self.wakes.first().map(|wake| wake.at_ms)
+        } else {
+            Some(0)
+        }
     }
 
-    /// How many of its wakes are due.
-    pub(crate) fn overdue(&self, now_ms: u64) -> usize {
-        self.wakes
-            .iter()
-            .take_while(|wake| wake.at_ms <= now_ms)
-            .count()
+    /// Whether any of its wakes is due.
+    pub(crate) fn has_due(&self, now_ms: u64) -> bool {
+        self.first_ms().is_some_and(|first_ms| first_ms <= now_ms)
     }
 
-    /// Takes the wakes that are due, in the order of their times.
-    pub(crate) fn take_due(&mut self, now_ms: u64) -> Vec<Wake> {
+    /// Takes the wakes that are due: those that wait for a slot, then the others in the order of
+    /// their times, or in that of their partitions if they are more than `in_order_max`.
+    pub(crate) fn take_due(&mut self, now_ms: u64, in_order_max: usize) -> Vec<Wake> {
         let mut due = Vec::new();
         while let Some(first) = self.wakes.pop_first() {
             if first.at_ms > now_ms {
@@ -85,7 +108,12 @@ impl Window {
             }
             due.push(first);
         }
-        due
+        if due.len() > in_order_max {
+            due.sort_by(|a, b| a.partition.cmp(&b.partition));
+        }
+        let mut all = Vec::from(std::mem::take(&mut self.waiting));
+        all.append(&mut due);
+        all
     }
 
     /// Forgets the wakes at or behind this time: they will be read when it comes.

@@ -2,10 +2,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dueline::store::{LaneWake, Partition};
+use dueline::store::{LaneWake, Partition, Wake};
 use dueline::timers::{Registry, TickBudget, TimerKind};
 
 use super::Scheduler;
+use crate::plan::Window;
 use crate::work::{self, Began};
 
 /// What a tick may take beyond its budget and its last deadline before it is reported.
@@ -127,14 +128,24 @@ impl Scheduler {
             let Some(window) = self.windows.get_mut(index) else {
                 continue;
             };
-            let mut due = window.take_due(now_ms);
-            if due.len() > PARTITION_ORDER_ABOVE {
-                due.sort_by(|a, b| a.partition.cmp(&b.partition));
-            }
+            let due = window.take_due(now_ms, PARTITION_ORDER_ABOVE);
             for wake in &due {
                 self.book.add(wake);
             }
         }
+    }
+
+    /// Lets a due wake wait until its kind has a slot.
+    pub(super) fn wait_for_slot(&mut self, wake: Wake) {
+        if let Some(window) = self.window_of(wake.kind) {
+            window.wait(wake);
+        }
+    }
+
+    pub(super) fn window_of(&mut self, kind: TimerKind) -> Option<&mut Window> {
+        self.windows
+            .iter_mut()
+            .find(|window| window.kinds.contains(kind))
     }
 
     /// Starts turns while there is room for ticks.
@@ -152,7 +163,7 @@ impl Scheduler {
             self.shared.pool.push_tick(tick);
         }
         for wake in without_room {
-            self.keep(wake);
+            self.wait_for_slot(wake);
         }
     }
 

@@ -1,7 +1,8 @@
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use dueline::store::{LaneWake, Partition, Wake};
+
+use dueline::timers::TimerKind;
 
 use super::Scheduler;
 use crate::plan::Ended;
@@ -27,12 +28,8 @@ impl Scheduler {
                         self.status.totals.add(&counts);
                     }
                 }
-                Event::Released(true) => {
-                    self.shared.released.fetch_add(1, Ordering::Relaxed);
-                }
-                Event::Released(false) => {
-                    self.shared.unreleased.fetch_add(1, Ordering::Relaxed);
-                }
+                // It has freed a slot; that is looked at in any case.
+                Event::Released => {}
                 Event::Requeued(step) => self.requeued(step, reading.monotonic),
                 Event::Audited(page) => self.audited(page, reading.monotonic),
             }
@@ -62,7 +59,16 @@ impl Scheduler {
                 self.status.worst_lateness_ms.max(report.worst_lateness_ms);
         }
         let settled: Vec<_> = done.next_wakes.iter().map(|(kind, _)| *kind).collect();
-        let all_settled = served.iter().all(|kind| settled.contains(kind));
+        // A lane that found no slot keeps its wake; any other that was not settled was refused.
+        let without_slot: Vec<_> = served
+            .into_iter()
+            .filter(|kind| !settled.contains(kind))
+            .collect();
+        let found_none = |kind: &TimerKind| {
+            let counts = report.per_kind.get(kind);
+            self.is_detached(*kind) && counts.is_some_and(|counts| counts.deferred > 0)
+        };
+        let refused = report.held_back || !without_slot.iter().all(found_none);
         let due_again = done
             .next_wakes
             .iter()
@@ -74,7 +80,8 @@ impl Scheduler {
             > 0;
         let ended = Ended {
             settled,
-            refused: report.held_back || !all_settled,
+            without_slot: if refused { Vec::new() } else { without_slot },
+            refused,
             fruitless: due_again && !did_something,
         };
         self.end_turn(partition, &ended, reading);
@@ -89,8 +96,19 @@ impl Scheduler {
     }
 
     fn end_turn(&mut self, partition: &Partition, ended: &Ended, reading: Reading) {
-        let (held, left_to_store) = self.book.end(partition, ended, reading.monotonic);
-        let Some(delay) = held else { return };
+        let left = self.book.end(partition, ended, reading.monotonic);
+        for wake in left.without_slot {
+            self.wait_for_slot(Wake {
+                at_ms: wake.at_ms,
+                partition: partition.clone(),
+                kind: wake.kind,
+            });
+        }
+        let again = left.look_again.into_iter();
+        self.shared
+            .looks
+            .lower(again.map(|kind| (kind, reading.now_ms)));
+        let Some(delay) = left.held else { return };
         let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
         if ended.refused {
             tracing::warn!(
@@ -99,7 +117,15 @@ impl Scheduler {
                 "the partition could not be ticked to the end and is held back",
             );
         }
-        self.look_later(&left_to_store, reading.now_ms, delay);
+        self.look_later(&left.to_store, reading.now_ms, delay);
+    }
+
+    fn is_detached(&self, kind: TimerKind) -> bool {
+        self.windows.iter().any(|window| {
+            window
+                .detached
+                .is_some_and(|(detached, _)| detached == kind)
+        })
     }
 
     /// Reads wakes again that found no place in memory.

@@ -8,6 +8,7 @@ mod reading;
 mod requeue;
 mod sleeping;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,8 +26,22 @@ use dispatch::Overruns;
 use reading::Reads;
 use requeue::RequeueWalk;
 
+/// Runs the scheduler until the driver has stopped. Should it panic, it begins anew: all it knows
+/// is read from the store again.
+pub(crate) fn run(shared: &Arc<Shared>, store: &Arc<dyn WakeStore>, settings: &Settings) {
+    loop {
+        let scheduler = Scheduler::new(Arc::clone(shared), Arc::clone(store), settings.clone());
+        if catch_unwind(AssertUnwindSafe(|| scheduler.run())).is_ok() {
+            return;
+        }
+        tracing::error!("the scheduler panicked and begins anew: please report it");
+        let pause = shared.engine.runtime().sleep(Duration::from_secs(1));
+        block_on(pause, &Arc::default());
+    }
+}
+
 /// What the thread knows. Nothing of it needs to survive: it is all read from the store again.
-pub(crate) struct Scheduler {
+struct Scheduler {
     shared: Arc<Shared>,
     settings: Settings,
     /// The store as everybody sees it: a read here must see every commit so far, and must not end
@@ -46,7 +61,7 @@ pub(crate) struct Scheduler {
 }
 
 impl Scheduler {
-    pub(crate) fn new(shared: Arc<Shared>, store: Arc<dyn WakeStore>, settings: Settings) -> Self {
+    fn new(shared: Arc<Shared>, store: Arc<dyn WakeStore>, settings: Settings) -> Self {
         let windows = window_of(shared.engine.registry(), settings.window_max);
         shared
             .looks
@@ -70,12 +85,14 @@ impl Scheduler {
     }
 
     /// Runs until the driver has stopped.
-    pub(crate) fn run(mut self) {
+    fn run(mut self) {
         while self.shared.pool.stage() < Stage::Stopped {
             let reading = self.pass();
             self.sleep(reading);
         }
-        self.status.stopping = true;
+        // The last word of what ran.
+        let reading = self.read_clock();
+        self.take_messages(reading);
         self.publish(None);
     }
 
@@ -126,7 +143,7 @@ impl Scheduler {
         let busy = self.book.queued() > 0
             || self.book.running() > 0
             || self.shared.calls.outstanding() > 0
-            || self.windows.iter().any(|window| window.overdue(now_ms) > 0)
+            || self.windows.iter().any(|window| window.has_due(now_ms))
             || (0..self.windows.len()).any(|index| {
                 let (first_ms, horizon_ms) = self.shared.looks.next(index);
                 first_ms.is_some_and(|first_ms| first_ms <= now_ms) || horizon_ms <= now_ms

@@ -4,7 +4,7 @@ use dueline::store::{StoreError, Wake, WakeCursor};
 use dueline::timers::KindSet;
 
 use super::Scheduler;
-use crate::plan::refused_for;
+use crate::plan::{Book, Window, refused_for};
 use crate::wall::Reading;
 
 /// The store is read while fewer partitions than this wait for their turn, or an eighth of the
@@ -174,7 +174,12 @@ impl Scheduler {
                 self.block_on(self.store.due_wakes(kinds, until_ms, after.as_ref(), limit))?;
             let before = wakes.len();
             let last_ms = page.wakes.last().map(|wake| wake.at_ms);
-            wakes.extend(page.wakes.into_iter().filter(|wake| !self.book.knows(wake)));
+            let (book, windows) = (&mut self.book, &self.windows);
+            wakes.extend(
+                page.wakes
+                    .into_iter()
+                    .filter(|wake| !knows(book, windows, wake)),
+            );
             stale_pages = if wakes.len() == before {
                 stale_pages + 1
             } else {
@@ -206,11 +211,7 @@ impl Scheduler {
 
     /// Puts a wake that was read where its time will find it.
     pub(super) fn keep(&mut self, wake: Wake) {
-        let window = self
-            .windows
-            .iter_mut()
-            .find(|window| window.kinds.contains(wake.kind));
-        if let Some(window) = window {
+        if let Some(window) = self.window_of(wake.kind) {
             window.insert(wake);
         }
     }
@@ -226,4 +227,9 @@ impl Scheduler {
             "the store refused to say what is due",
         );
     }
+}
+
+/// Whether a wake waits for its turn or for a slot, or is being served.
+fn knows(book: &mut Book, windows: &[Window], wake: &Wake) -> bool {
+    book.knows(wake) || windows.iter().any(|window| window.is_waiting(wake))
 }

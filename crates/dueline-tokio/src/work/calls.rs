@@ -51,20 +51,11 @@ impl Calls {
     where
         F: Fn(CallEnd) + Send + 'static,
     {
-        let claim = call.claim().clone();
-        let id = {
-            let mut table = self.lock();
-            if table.closed {
-                drop(table);
-                drop(call);
-                ended(CallEnd::Cut(claim));
-                return;
-            }
-            let id = table.next_id;
-            table.next_id += 1;
-            *table.per_kind.entry(call.kind()).or_insert(0) += 1;
-            table.calls.insert(id, Call { claim, task: None });
-            id
+        let (claim, kind) = (call.claim().clone(), call.kind());
+        let Some(id) = self.note(&claim, kind) else {
+            drop(call);
+            ended(CallEnd::Cut(claim));
+            return;
         };
         let mut watch = CallWatch {
             calls: Arc::clone(self),
@@ -77,11 +68,42 @@ impl Calls {
             watch.finish(finished);
             drop(busy);
         });
-        match self.lock().calls.get_mut(&id) {
-            Some(call) => call.task = Some(task),
+        if let Some(task) = self.keep(id, task) {
             // It has ended already, or was cut before its task was known.
-            None => task.abort(),
+            task.abort();
         }
+    }
+
+    /// Notes that a claim is out; `None` if its call must not begin.
+    fn note(&self, claim: &Claim, kind: TimerKind) -> Option<u64> {
+        let mut table = self.lock();
+        *table.per_kind.entry(kind).or_insert(0) += 1;
+        if table.closed {
+            return None;
+        }
+        let id = table.next_id;
+        table.next_id += 1;
+        let call = Call {
+            claim: claim.clone(),
+            task: None,
+        };
+        table.calls.insert(id, call);
+        Some(id)
+    }
+
+    /// Keeps the task of a call that is under way; hands it back if it is not.
+    fn keep(&self, id: u64, task: JoinHandle<()>) -> Option<JoinHandle<()>> {
+        match self.lock().calls.get_mut(&id) {
+            Some(call) => {
+                call.task = Some(task);
+                None
+            }
+            None => Some(task),
+        }
+    }
+
+    fn remove(&self, id: u64) -> Option<Call> {
+        self.lock().calls.remove(&id)
     }
 
     /// Notes that the claim of a call is settled or given back.
@@ -144,7 +166,7 @@ struct CallWatch<F: Fn(CallEnd)> {
 impl<F: Fn(CallEnd)> CallWatch<F> {
     fn finish(&mut self, finished: FinishedCall) {
         // Whoever cut the call has its claim; what it brought back must not be settled then.
-        let ours = self.calls.lock().calls.remove(&self.id).is_some();
+        let ours = self.calls.remove(self.id).is_some();
         let ended = self.ended.take();
         if let (true, Some(ended)) = (ours, ended) {
             ended(CallEnd::Finished(Box::new(finished)));
@@ -157,8 +179,7 @@ impl<F: Fn(CallEnd)> Drop for CallWatch<F> {
         let Some(ended) = self.ended.take() else {
             return;
         };
-        let cut = self.calls.lock().calls.remove(&self.id);
-        if let Some(call) = cut {
+        if let Some(call) = self.calls.remove(self.id) {
             ended(CallEnd::Cut(call.claim));
         }
     }

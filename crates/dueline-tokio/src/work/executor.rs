@@ -126,13 +126,13 @@ impl Executor {
                 continue;
             }
             // What this ends or commits may make jobs of this thread ready.
-            self.store.before_park();
+            guarded(|| self.store.before_park());
             if self.ready.is_empty() {
                 self.ready.signal.wait();
             }
         }
         self.drop_jobs(|_| true);
-        self.store.before_park();
+        guarded(|| self.store.before_park());
     }
 
     fn live(&self) -> usize {

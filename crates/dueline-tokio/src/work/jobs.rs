@@ -19,8 +19,8 @@ pub(crate) enum Event {
     Ticked(Partition, Option<Box<TickDone>>),
     /// A call is settled; `None` if that panicked or was dropped.
     Settled(Option<Box<Counts>>),
-    /// The claim of a call that was cut is given back, or could not be.
-    Released(bool),
+    /// The claim of a call that was cut is given back, or could not be: counted by the job itself.
+    Released,
     /// A step of the audit is over; `None` if it panicked or was dropped.
     Audited(Option<Result<AuditPage, StoreError>>),
     /// A step of the walk that brings back undecodable timers is over.
@@ -145,12 +145,15 @@ pub(crate) fn release(
     shared: Arc<Shared>,
     claim: Claim,
 ) -> impl Future<Output = ()> + Send + 'static {
-    let report = Report::new(&shared, Some(claim.timer().kind()), Event::Released(false));
+    let report = Report::new(&shared, Some(claim.timer().kind()), Event::Released);
     async move {
-        let released = match shared.engine.release(&claim).await {
+        match shared.engine.release(&claim).await {
             // A timer that is no longer as claimed was changed by its owner: nothing is owed.
-            Ok(_) => true,
+            Ok(_) => {
+                shared.released.fetch_add(1, Ordering::Relaxed);
+            }
             Err(error) => {
+                shared.unreleased.fetch_add(1, Ordering::Relaxed);
                 tracing::warn!(
                     partition = %claim.partition(),
                     kind = claim.timer().kind().0,
@@ -158,10 +161,9 @@ pub(crate) fn release(
                     %error,
                     "a cut call could not be given back; its timer runs again when the claim ends",
                 );
-                false
             }
-        };
-        report.done(Event::Released(released));
+        }
+        report.done(Event::Released);
     }
 }
 

@@ -121,8 +121,11 @@ impl Pool {
         drop(table);
         // Outside the lock: a dropped job may report its end.
         drop(dropped);
-        if let Some(signal) = woken.and_then(|index| self.signals.get(index)) {
-            signal.raise();
+        match woken.and_then(|index| self.signals.get(index)) {
+            Some(signal) => signal.raise(),
+            // All are full or at work. A full one has no room for a tick, but takes anything else.
+            None if !is_tick => self.signals.iter().for_each(|signal| signal.raise()),
+            None => {}
         }
     }
 
@@ -152,15 +155,13 @@ impl Pool {
         &self.alive
     }
 
-    /// A job for this thread, if it has room; without one it is noted as waiting.
+    /// A job for this thread: any if it has room for a tick, else only another. A thread with room
+    /// that gets none is noted as waiting.
     pub(super) fn take(&self, index: usize, has_room: bool) -> Option<Job> {
         let mut table = self.lock();
         table.waiting.retain(|waiting| *waiting != index);
-        if !has_room {
-            return None;
-        }
-        let job = table.jobs.pop_front();
-        if job.is_none() {
+        let job = table.jobs.pop_front_if(|job| has_room || !job.is_tick);
+        if job.is_none() && has_room {
             table.waiting.push(index);
         }
         job

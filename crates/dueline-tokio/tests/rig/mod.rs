@@ -7,8 +7,10 @@
     reason = "a module of every test file, each of which uses a part of it"
 )]
 
+mod caller;
 mod gate_store;
 
+pub use caller::Caller;
 pub use gate_store::{GateStore, Wakeless};
 
 use std::sync::{Arc, Mutex};
@@ -26,6 +28,9 @@ use tokio::sync::Notify;
 pub const START_MS: u64 = 1_764_500_000_000;
 /// The kind whose handler only logs.
 pub const LOGGED: TimerKind = TimerKind(16);
+
+/// A kind whose handler calls out.
+pub const CALLING: TimerKind = TimerKind(40);
 
 /// What handlers have done, in order.
 #[derive(Debug, Default)]

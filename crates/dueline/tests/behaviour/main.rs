@@ -3,17 +3,23 @@
 //! Goal: every promise about firing, failing, budgets, fairness and detached calls, one test each.
 //! Method: rows are put as a writer puts them, ticks are run by hand, faults and races are injected
 //! at the commit they concern, and what is stored afterwards is compared, not what was logged.
+#![cfg(test)]
 #![allow(
-    clippy::needless_pass_by_value,
-    reason = "helpers of tests take what is handed to them"
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a helper of a test fails the test"
 )]
 
 #[path = "../world/mod.rs"]
 mod world;
 
+mod batches;
 mod budgets;
 mod cautious;
 mod clocks;
+mod deadlines;
 mod detached;
 mod detached_races;
 mod failures;
@@ -25,4 +31,5 @@ mod malformed;
 mod moves;
 mod panics;
 mod same_millisecond;
+mod short_pages;
 mod undecodable;

@@ -4,6 +4,7 @@
 //! writer does in between, and never leaves a name that points at nothing or a timer that no name
 //! points at. Method: states are set by hand as rows, a race is run inside the store just before
 //! the commit it races, and the whole partition is checked after each step.
+#![cfg(test)]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

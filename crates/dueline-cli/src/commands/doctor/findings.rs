@@ -101,11 +101,11 @@ fn integrity(inspection: &Inspection) -> Finding {
 }
 
 fn log(inspection: &Inspection) -> Finding {
-    let detail = format!(
-        "{} of log beside {} of data",
-        size(inspection.log_bytes),
-        size(inspection.file_bytes)
-    );
+    let log = match inspection.log_bytes {
+        0 => "no log".to_owned(),
+        bytes => format!("{} of log", size(bytes)),
+    };
+    let detail = format!("{} of data, {log}", size(inspection.file_bytes));
     if inspection.log_bytes > LOG_BYTES_EXPECTED_MAX {
         let detail = format!("{detail}: something reads the file for a long time and holds it");
         return Finding::new("size", Level::Note, detail);
@@ -188,11 +188,9 @@ fn names(contents: &Contents) -> Finding {
 fn timers(contents: &Contents) -> Finding {
     let total = total(contents, |kind| kind.timers);
     let overdue = total_text(contents, |kind| kind.overdue, "due by now");
-    let paused = total_text(contents, |kind| kind.paused, "lanes paused");
-    let detail = format!(
-        "{total} in {} partitions{overdue}{paused}",
-        contents.partitions
-    );
+    let paused = total_text(contents, |kind| kind.paused, "paused by kind and partition");
+    let partitions = counted(contents.partitions, "partition");
+    let detail = format!("{total} in {partitions}{overdue}{paused}");
     Finding::new("timers", Level::Ok, detail)
 }
 
@@ -202,7 +200,7 @@ fn dead(contents: &Contents) -> Finding {
         count => Finding::new(
             "dead",
             Level::Note,
-            format!("{count} given up: see `dueline dead list PARTITION`"),
+            format!("{count} given up; see `dueline dead list PARTITION`"),
         ),
     }
 }
@@ -213,7 +211,8 @@ fn quarantine(contents: &Contents) -> Finding {
         return Finding::new("quarantine", Level::Ok, "empty");
     }
     let detail = format!(
-        "{aside} rows set aside because their key did not decode, {malformed} more to be set aside"
+        "{} set aside because the key did not decode, {malformed} more to be set aside",
+        counted(aside, "row")
     );
     Finding::new("quarantine", Level::Note, detail)
 }
@@ -223,7 +222,7 @@ fn unknown_kinds(contents: &Contents) -> Option<Finding> {
         .kinds
         .iter()
         .filter(|(kind, counts)| counts.timers > 0 && !dueline_server::serves(**kind))
-        .map(|(kind, counts)| format!("kind {}: {} timers", kind.0, counts.timers))
+        .map(|(kind, counts)| format!("kind {}: {}", kind.0, counted(counts.timers, "timer")))
         .collect();
     let detail = format!("this binary does not fire them: {}", unknown.join(", "));
     (!unknown.is_empty()).then(|| Finding::new("kinds", Level::Note, detail))
@@ -253,10 +252,17 @@ fn listed<T>(places: &Places<T>, describe: impl Fn(&T) -> String) -> String {
     text
 }
 
+fn counted(count: u64, noun: &str) -> String {
+    if count == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{count} {noun}s")
+    }
+}
+
 fn size(bytes: u64) -> String {
     const KIB: u64 = 1_024;
     match bytes {
-        0 => "nothing".to_owned(),
         small if small < KIB * KIB => format!("{} KiB", small.div_ceil(KIB)),
         large => format!("{} MiB", large.div_ceil(KIB * KIB)),
     }
