@@ -1,12 +1,6 @@
 //! Goal: a batch of up to a thousand timers is scheduled in one request, each with its own result.
 //! Method: batches of 1 to 1,001; a receiver that counts what arrives.
 #![cfg(test)]
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test helper fails the test"
-)]
 
 mod support;
 

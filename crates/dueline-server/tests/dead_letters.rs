@@ -2,12 +2,6 @@
 //! bulk.
 //! Method: a receiver that answers 410, then accepts.
 #![cfg(test)]
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test helper fails the test"
-)]
 
 mod support;
 

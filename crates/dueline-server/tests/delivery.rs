@@ -1,12 +1,7 @@
 //! Goal: a due timer reaches its receiver as the API says, and what the receiver answers decides
 //! what becomes of it.
 //! Method: a real server and a real receiver on loopback; retries within milliseconds.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test helper fails the test"
-)]
+#![cfg(test)]
 
 mod support;
 

@@ -1,12 +1,6 @@
 //! Goal: a due may lie anywhere in the calendar, and never fires before it.
 //! Method: the edges of the calendar; a clock that the test moves.
 #![cfg(test)]
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test helper fails the test"
-)]
 
 mod support;
 

@@ -3,12 +3,6 @@
 //! Method: a server with its guard on, whose resolver answers as the test says; a receiver on
 //! loopback that must stay silent.
 #![cfg(test)]
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test helper fails the test"
-)]
 
 mod support;
 

@@ -2,12 +2,6 @@
 //! day, and not a moment longer.
 //! Method: a clock that the test moves; the rows of the store are counted.
 #![cfg(test)]
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test helper fails the test"
-)]
 
 mod support;
 

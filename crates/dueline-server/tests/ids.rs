@@ -2,12 +2,6 @@
 //! safely are refused with a clear text.
 //! Method: paths encoded by hand, where a client would normalise them as raw bytes.
 #![cfg(test)]
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test helper fails the test"
-)]
 
 mod support;
 

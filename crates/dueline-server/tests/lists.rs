@@ -1,12 +1,6 @@
 //! Goal: lists show what they are asked for, in pages that miss nothing and never loop.
 //! Method: pages of every size over a known set; tokens used where they do not belong.
 #![cfg(test)]
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test helper fails the test"
-)]
 
 mod support;
 

@@ -2,12 +2,6 @@
 //! says what to do, and a pointer to each thing that is wrong.
 //! Method: tables of requests; raw bytes where no client would send them.
 #![cfg(test)]
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test helper fails the test"
-)]
 
 mod support;
 
