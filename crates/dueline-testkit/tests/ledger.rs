@@ -1,5 +1,6 @@
 //! Goal: the ledger of the model sees what it is there for.
 //! Method: batches that an engine must never commit, one rule each, and the sound one beside it.
+#![cfg(test)]
 #![allow(
     clippy::expect_used,
     reason = "a test that goes wrong here has found something"

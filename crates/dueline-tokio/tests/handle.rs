@@ -1,6 +1,7 @@
 //! What a program does with a running driver: drain it, pause it, watch it.
 //!
 //! Method: a manual clock, and calls and handlers behind doors that the test opens.
+#![cfg(test)]
 
 mod rig;
 

@@ -3,6 +3,7 @@
 //! Method: random histories of schedules, passing time and slow partitions, with a window so small
 //! that it is filled again and again. The test waits for what must have fired, and never asks the
 //! driver to look: a look that it forgets ends the test as a hang.
+#![cfg(test)]
 
 mod rig;
 

@@ -1,6 +1,7 @@
 //! Goal: after a crash a timer is charged for its own runs alone.
 //! Method: a handler that never comes back stands for one that kills its process: its tick is
 //! dropped, and a new engine looks at the partition cautiously.
+#![cfg(test)]
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

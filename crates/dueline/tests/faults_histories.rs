@@ -2,6 +2,7 @@
 //! Method: random histories of two drivers and a client over one store, stepped between any two of
 //! their store calls and checked at every commit; behind each, what is left is worked off by the
 //! stored wakes alone. A failure names its seed.
+#![cfg(test)]
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

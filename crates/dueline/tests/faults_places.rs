@@ -1,5 +1,6 @@
 //! Goal: a move of the engine never writes over another row: it goes a millisecond later.
 //! Method: a row lies exactly where the timer is about to go.
+#![cfg(test)]
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

@@ -2,6 +2,7 @@
 //! attempt, whichever call it is.
 //! Method: one script of verbs, ticks and calls; its n-th store call meets a mishap, for every n
 //! until the script ends before it. Every commit is checked, and at the end everything has fired.
+#![cfg(test)]
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

@@ -1,6 +1,7 @@
 //! Goal: a lane that has to wait for a slot takes nothing from the others, a cautious run that waits
 //! for a later time ends, a slow commit counts against nobody's share of time, and a commit in doubt changes nothing about what a tick may fire.
 //! Method: the smallest budgets, guards of time, an answer that is lost.
+#![cfg(test)]
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

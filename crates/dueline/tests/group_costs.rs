@@ -1,5 +1,6 @@
 //! Goal: what a schedule, a fire and a settle cost in calls of the store does not grow unseen.
 //! Method: calls are counted, not timed.
+#![cfg(test)]
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

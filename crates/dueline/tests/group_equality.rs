@@ -1,6 +1,7 @@
 //! Goal: how many timers commit together changes the number of commits and nothing else.
 //! Method: the same random timers, budgets and races are played with groups of one and with larger
 //! ones; the rows left behind must be the same, generations compared by their order.
+#![cfg(test)]
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
