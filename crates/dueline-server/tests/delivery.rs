@@ -2,12 +2,6 @@
 //! what becomes of it.
 //! Method: a real server and a real receiver on loopback; retries within milliseconds.
 #![cfg(test)]
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test helper fails the test"
-)]
 
 mod support;
 

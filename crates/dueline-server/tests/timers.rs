@@ -85,6 +85,13 @@ async fn a_put_equal_to_the_pending_timer_changes_nothing() {
     body["delay"] = json!("31m");
     let other = harness.put(TIMER, &body).await;
     assert_ne!(other.header("etag"), first.header("etag"));
+
+    let at_a_time = harness.put(TIMER, &pending()).await;
+    let mut a_second_later = pending();
+    a_second_later["due_at"] = json!("2099-01-01T00:00:01Z");
+    let moved = harness.put(TIMER, &a_second_later).await;
+    assert_ne!(moved.header("etag"), at_a_time.header("etag"));
+    assert_eq!(moved.json()["due_at"], "2099-01-01T00:00:01.000Z");
 }
 
 #[tokio::test(flavor = "multi_thread")]

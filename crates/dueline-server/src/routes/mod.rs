@@ -3,6 +3,8 @@
 mod body;
 mod conditions;
 mod dead_letters;
+#[cfg(test)]
+mod ended_claims;
 mod health;
 mod local_only;
 mod names;

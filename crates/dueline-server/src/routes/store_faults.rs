@@ -32,7 +32,7 @@ impl DriverHealth for Running {
     }
 }
 
-fn faulty() -> (Arc<FaultStore>, Router) {
+pub(super) fn faulty() -> (Arc<FaultStore>, Router) {
     let clock = ManualClock::new(1_800_000_000_000);
     let memory = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
     let store = Arc::new(FaultStore::new(memory));
@@ -42,7 +42,13 @@ fn faulty() -> (Arc<FaultStore>, Router) {
     (store, router(service))
 }
 
-async fn send(router: &Router, method: &str, path: &str, key: &str, body: &Value) -> (u16, Value) {
+pub(super) async fn send(
+    router: &Router,
+    method: &str,
+    path: &str,
+    key: &str,
+    body: &Value,
+) -> (u16, Value) {
     let request = Request::builder()
         .method(method)
         .uri(path)

@@ -16,8 +16,8 @@ use crate::guard::{GuardedResolver, Lookup, check_target_url};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Most of an answer's body that is read, in bytes.
 const ANSWER_BYTES_MAX: usize = 64 * 1_024;
-/// How long an answer's body is waited for. The status has decided already.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long the body of a refusal is waited for. The status has decided already.
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 /// How much of an answer's text is kept with a failed timer, in characters.
 const EXCERPT_CHARS_MAX: usize = 160;
 
@@ -93,15 +93,17 @@ impl WebhookClient {
             .get(RETRY_AFTER)
             .and_then(|value| value.to_str().ok())
             .and_then(|text| retry_after_ms(text, self.runtime.now_ms()));
-        let text = self.read_answer(answer).await;
+        // The status of a success is all there is to know. Its body is not waited for: one that never
+        // ends would turn a delivery into a failure, and into a second delivery.
+        let excerpt = if status.is_success() {
+            String::new()
+        } else {
+            excerpt(&self.read_answer(answer).await)
+        };
         Ok(Answer {
             status,
             retry_after_ms,
-            excerpt: if status.is_success() {
-                String::new()
-            } else {
-                excerpt(&text)
-            },
+            excerpt,
         })
     }
 
@@ -137,8 +139,7 @@ impl WebhookClient {
         Ok(headers)
     }
 
-    /// Reads a little of the body: a drained connection can be used again. Whatever fails here does
-    /// not change what the status said.
+    /// Reads the beginning of a body. Whatever fails here does not change what the status said.
     async fn read_answer(&self, mut answer: reqwest::Response) -> Vec<u8> {
         let mut text = Vec::new();
         let read = async {

@@ -3,11 +3,7 @@
     dead_code,
     unused_imports,
     unreachable_pub,
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test helper fails the test; not every test uses every helper"
+    reason = "not every test uses every helper"
 )]
 
 mod receiver;
