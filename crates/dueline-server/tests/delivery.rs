@@ -2,6 +2,12 @@
 //! what becomes of it.
 //! Method: a real server and a real receiver on loopback; retries within milliseconds.
 #![cfg(test)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test helper fails the test"
+)]
 
 mod support;
 
@@ -237,6 +243,46 @@ async fn a_receiver_that_never_answers_is_cut_at_the_deadline() {
     assert_eq!(second.json()["data"]["attempt"], 2);
     assert_eq!(second.header("webhook-id"), first.header("webhook-id"));
     harness.until_gone(TIMER).await;
+}
+
+/// Answers every connection with these bytes and then keeps it open.
+async fn endless(answer: &'static str) -> (String, tokio::task::JoinSet<()>) {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/hook", listener.local_addr().unwrap());
+    let mut tasks = tokio::task::JoinSet::new();
+    tasks.spawn(async move {
+        let mut open = Vec::new();
+        loop {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let mut request = vec![0; 4_096];
+            assert!(socket.read(&mut request).await.unwrap() > 0);
+            socket.write_all(answer.as_bytes()).await.unwrap();
+            open.push(socket);
+        }
+    });
+    (url, tasks)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_whose_body_never_ends_counts_by_its_status() {
+    let (accepting, _tasks) = endless("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nx").await;
+    let (refusing, _tasks) = endless("HTTP/1.1 410 Gone\r\ncontent-length: 9\r\n\r\nwhy").await;
+    let harness = Harness::start().await;
+    let mut timer = due_quickly_retried(&accepting);
+    timer["deadline"] = json!("10s");
+    harness.put(TIMER, &timer).await;
+    harness.until_gone(TIMER).await;
+    let stats = harness
+        .until("/v1/stats", |answer| answer.json()["driver"]["fired"] == 1)
+        .await;
+    assert_eq!(stats.json()["driver"]["failed"], 0);
+    timer["target"]["url"] = json!(refusing);
+    harness.put(TIMER, &timer).await;
+    let dead = the_dead_letter(&harness).await;
+    assert_eq!(dead["attempt"], 1);
+    let detail = dead["last_error"]["detail"].as_str();
+    assert_eq!(detail, Some("the receiver answered 410 Gone: why"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

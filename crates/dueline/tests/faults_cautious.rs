@@ -2,6 +2,12 @@
 //! Method: a handler that never comes back stands for one that kills its process: its tick is
 //! dropped, and a new engine looks at the partition cautiously.
 #![cfg(test)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that goes wrong here has found something"
+)]
 
 mod world;
 
@@ -10,9 +16,9 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-use dueline::store::Batch;
+use dueline::store::{Batch, StoreErrorKind};
 use dueline::timers::{Fired, Registration, RetryPolicy, TickBudget, TickRequest, TimerHandler};
-use dueline_testkit::handler;
+use dueline_testkit::{CommitFault, handler};
 use world::{A, B, World};
 
 /// Polls once: a handler that kills the process is a future that is dropped behind this.
@@ -37,6 +43,35 @@ fn cautious_tick(world: &World, engine: &dueline::timers::Engine) -> bool {
     };
     let mut state = engine.start_tick(TickBudget::default());
     poll_once(engine.tick(request, &mut state)).is_ready()
+}
+
+#[test]
+fn a_cautious_run_whose_end_the_store_refuses_is_given_back_with_its_attempt() {
+    for named in [false, true] {
+        let world = World::at(1_000);
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let engine = world.engine([(A, Registration::inline(notes_attempts(&seen)))]);
+        if named {
+            world.put_named(A, "a", 900);
+        } else {
+            world.put(A, "a", 900);
+        }
+        // The first commit is the claim.
+        let refused = CommitFault::NotWritten(StoreErrorKind::Unavailable);
+        world.store.fail_commit(2, refused);
+        assert!(cautious_tick(&world, &engine));
+        let (key, row) = world.timers().pop().unwrap();
+        assert_eq!((row.header.attempt, row.header.flags.claimed), (0, false));
+        assert_eq!(key.due_ms, 1_000, "it is due at once");
+        world.check_names();
+        assert!(cautious_tick(&world, &engine));
+        assert_eq!(
+            *seen.lock().unwrap(),
+            [1, 1],
+            "run again as its first attempt"
+        );
+        assert!(world.timers().is_empty());
+    }
 }
 
 #[test]

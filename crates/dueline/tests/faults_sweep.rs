@@ -3,6 +3,12 @@
 //! Method: one script of verbs, ticks and calls; its n-th store call meets a mishap, for every n
 //! until the script ends before it. Every commit is checked, and at the end everything has fired.
 #![cfg(test)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that goes wrong here has found something"
+)]
 
 mod model;
 
@@ -20,7 +26,7 @@ use dueline::timers::{
 };
 use dueline_testkit::model::{Arena, Mishap, Occurrence, Source};
 use dueline_testkit::{ManualClock, SequenceEntropy};
-use model::history::registry;
+use model::driver::registry;
 use model::script::{KINDS, Op, payload};
 
 const START_MS: u64 = 1_000_000;

@@ -1,10 +1,17 @@
 //! Goal: what a schedule, a fire and a settle cost in calls of the store does not grow unseen.
 //! Method: calls are counted, not timed.
 #![cfg(test)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that goes wrong here has found something"
+)]
 
 mod world;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use dueline::BoxFuture;
 use dueline::store::{Batch, NamespaceStore};
@@ -238,4 +245,24 @@ fn a_schedule_takes_one_commit_and_what_it_meets_decides_the_rest() {
         assert!(done.unwrap().is_some());
     });
     assert_eq!(cancel, (1, 1), "cancelled");
+}
+
+#[test]
+fn a_timer_that_an_earlier_member_of_the_group_removes_is_not_run() {
+    let world = World::at(1_000);
+    let runs = Arc::new(AtomicU64::new(0));
+    let victim = world.put(A, "victim", 901);
+    let counted = Arc::clone(&runs);
+    let removes = handler(move |_, _| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        let batch = Batch::new().delete(victim.clone());
+        Box::pin(async { Ok(Fired::Done(batch)) })
+    });
+    let engine = world.engine([(A, Registration::inline(removes).group_max(64))]);
+    world.put(A, "first", 900);
+    let cost = cost(&world, || {
+        let report = world.woken_tick(&engine, TickBudget::unlimited()).report;
+        assert_eq!((report.total.fired, report.total.raced), (1, 1));
+    });
+    assert_eq!((runs.load(Ordering::Relaxed), cost), (1, (1, 1)));
 }

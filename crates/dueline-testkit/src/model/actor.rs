@@ -5,7 +5,7 @@ use std::task::Poll;
 
 use dueline::BoxFuture;
 use dueline::store::{
-    AuditPage, Batch, BatchOutcome, Capabilities, Group, GroupOutcome, Key, NamespaceStore,
+    AuditPage, Batch, BatchOutcome, Capabilities, Cursor, Group, GroupOutcome, Key, NamespaceStore,
     Partition, PartitionPage, PartitionStats, ReadStore, ScanPage, ScanRange, StoreError,
     StoreErrorKind, Value, WakeCursor, WakePage, WakeStore,
 };
@@ -36,6 +36,15 @@ impl ActorStore {
         let answer = read.await;
         give_way().await;
         answer
+    }
+
+    fn shorten(&self, mut page: ScanPage) -> ScanPage {
+        let served = self.arena.served(page.rows.len());
+        if served < page.rows.len() {
+            page.rows.truncate(served);
+            page.next = page.rows.last().map(|(key, _)| Cursor::behind(key.clone()));
+        }
+        page
     }
 
     /// Lets the batches before the one that is hit commit, and the mishap befall the rest.
@@ -125,7 +134,10 @@ impl ReadStore for ActorStore {
         partition: &'a Partition,
         range: &'a ScanRange,
     ) -> BoxFuture<'a, Result<ScanPage, StoreError>> {
-        Box::pin(self.read(self.arena.memory.scan(partition, range)))
+        Box::pin(async move {
+            let page = self.read(self.arena.memory.scan(partition, range)).await?;
+            Ok(self.shorten(page))
+        })
     }
 
     fn scan_many<'a>(
@@ -133,7 +145,12 @@ impl ReadStore for ActorStore {
         partition: &'a Partition,
         ranges: &'a [ScanRange],
     ) -> BoxFuture<'a, Result<Vec<ScanPage>, StoreError>> {
-        Box::pin(self.read(self.arena.memory.scan_many(partition, ranges)))
+        Box::pin(async move {
+            let pages = self.read(self.arena.memory.scan_many(partition, ranges));
+            let mut pages = pages.await?;
+            pages.truncate(self.arena.served(pages.len()));
+            Ok(pages.into_iter().map(|page| self.shorten(page)).collect())
+        })
     }
 }
 

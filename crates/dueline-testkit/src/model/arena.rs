@@ -46,6 +46,7 @@ pub(super) struct Faults {
     spared: Option<usize>,
     random: Option<(Random, u64, Vec<Mishap>)>,
     crashed: bool,
+    short: Option<(Random, u64)>,
 }
 
 /// A memory store, what goes wrong with it, and the ledger that watches it.
@@ -94,6 +95,25 @@ impl Arena {
     /// Lets this many of a thousand calls meet one of these.
     pub fn fail_calls(&self, seed: u64, per_mille: u64, mishaps: &[Mishap]) {
         self.faults().random = Some((Random::new(seed), per_mille, mishaps.to_vec()));
+    }
+
+    /// Lets this many of a hundred pages be short, as the contract allows: at least one row, and a
+    /// cursor.
+    pub fn shorten_pages(&self, seed: u64, percent: u64) {
+        self.faults().short = Some((Random::new(seed), percent));
+    }
+
+    /// How many of these rows or pages are served.
+    pub(super) fn served(&self, of: usize) -> usize {
+        let mut faults = self.faults();
+        let Some((random, percent)) = &mut faults.short else {
+            return of;
+        };
+        if of < 2 || !random.chance(*percent) {
+            return of;
+        }
+        let most = u64::try_from(of).unwrap_or(u64::MAX).saturating_sub(1);
+        usize::try_from(random.below(most)).unwrap_or(0) + 1
     }
 
     /// Nothing goes wrong any more, and a crash is over. Says whether the call that

@@ -72,6 +72,7 @@ pub struct Ledger {
     gone: BTreeSet<(Partition, Occurrence)>,
     effects: BTreeSet<(Partition, Occurrence)>,
     latest_ms: u64,
+    resumes: u64,
     broken: Vec<String>,
 }
 
@@ -84,6 +85,22 @@ impl Ledger {
     /// How many occurrences took effect.
     pub fn effects(&self) -> usize {
         self.effects.len()
+    }
+
+    /// How often a paused kind was resumed.
+    pub fn resumes(&self) -> u64 {
+        self.resumes
+    }
+
+    /// The kinds that are paused.
+    pub fn paused(&self, partition: &Partition) -> Vec<TimerKind> {
+        let Some(rows) = self.rows.get(partition) else {
+            return Vec::new();
+        };
+        rows.range(class_start(class::PAUSE)..class_end(class::PAUSE))
+            .filter_map(|(key, _)| PauseKey::decode(key).ok())
+            .map(|key| key.kind)
+            .collect()
     }
 
     /// Whether this occurrence took effect.
@@ -112,6 +129,13 @@ impl Ledger {
                 Write::Put(key, value) => rows.insert(key.clone(), value.clone()),
                 Write::Delete(key) => rows.remove(key),
             };
+        }
+        let pauses = |rows: &BTreeMap<Key, Value>| {
+            let class = class_start(class::PAUSE)..class_end(class::PAUSE);
+            rows.range(class).count()
+        };
+        if pauses(rows) < pauses(&before) {
+            self.resumes += 1;
         }
         let found = changes(&before, rows, batch);
         let mut effects: BTreeSet<Occurrence> = markers(batch, EFFECT);

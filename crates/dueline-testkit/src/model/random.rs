@@ -34,7 +34,12 @@ impl Random {
     /// # Panics
     /// If there are none.
     pub fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+        assert!(!of.is_empty(), "there is nothing to pick from");
         let index = usize::try_from(self.below(of.len() as u64)).unwrap_or(0);
-        of.get(index).copied().unwrap_or_else(|| of[0])
+        #[allow(
+            clippy::indexing_slicing,
+            reason = "a draw below the length of a slice that is not empty"
+        )]
+        of[index]
     }
 }

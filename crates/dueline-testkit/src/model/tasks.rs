@@ -3,10 +3,12 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
+type Task<T> = Pin<Box<dyn Future<Output = T>>>;
+
 /// What is under way, polled one step at a time in any order. Nothing is woken: a task that waits
 /// for a clock is simply polled in vain until the clock has moved.
 pub struct Tasks<T> {
-    running: Vec<(usize, Pin<Box<dyn Future<Output = T>>>)>,
+    running: Vec<(usize, Task<T>)>,
 }
 
 impl<T> Tasks<T> {

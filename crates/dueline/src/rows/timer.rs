@@ -3,7 +3,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use super::codec::Reader;
 use super::{Header, Malformed, class, class_end, class_start};
 use crate::kind::TimerKind;
-use crate::limits::REFERENCE_BYTES_MAX;
+use crate::limits::{PAYLOAD_BYTES_MAX, REFERENCE_BYTES_MAX};
 use crate::store::{Key, Value};
 
 /// The key of a timer: `77 00 kind:u8 due_ms:u64 generation:u64 reference`.
@@ -116,14 +116,16 @@ impl TimerRow {
     /// Reads a value.
     ///
     /// # Errors
-    /// [`Malformed`] for a header of an unknown version or a short one.
+    /// [`Malformed`] for a header of an unknown version, a short one, or a payload over 480 KiB,
+    /// which no move of the engine could carry.
     pub fn decode(value: &Value) -> Result<Self, Malformed> {
         let mut reader = Reader::new(value);
         let header = Header::decode(&mut reader)?;
-        Ok(Self {
-            header,
-            payload: reader.rest(),
-        })
+        let payload = reader.rest();
+        if payload.len() > PAYLOAD_BYTES_MAX {
+            return Err(Malformed("payload over 480 KiB"));
+        }
+        Ok(Self { header, payload })
     }
 }
 

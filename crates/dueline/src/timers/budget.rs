@@ -120,6 +120,14 @@ impl TickState {
         most.saturating_sub(self.per_kind.get(&kind).copied().unwrap_or(0))
     }
 
+    /// Gives back a run that was taken and did not come about.
+    pub(crate) fn give_back(&mut self, kind: TimerKind) {
+        self.fired = self.fired.saturating_sub(1);
+        if let Some(runs) = self.per_kind.get_mut(&kind) {
+            *runs = runs.saturating_sub(1);
+        }
+    }
+
     /// Takes one run of this kind, if both the kind and the tick have one left.
     pub(crate) fn claim(&mut self, kind: TimerKind, per_tick_max: Option<u32>) -> bool {
         if self.fires_left() == 0 || self.kind_left(kind, per_tick_max) == 0 {

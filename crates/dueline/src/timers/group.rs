@@ -307,6 +307,9 @@ impl TickRun<'_> {
         tracing::warn!(partition = %self.partition, %kind, %error, "a timer could not be written");
         self.report.held_back = true;
         self.report.count(kind, |counts| counts.held += 1);
+        if row.claimed_here {
+            self.held_claim = Some(row.clone());
+        }
         if let Some(lane) = self.lanes.iter_mut().find(|lane| lane.kind == kind) {
             lane.closed = Some(Closed::Held);
         }

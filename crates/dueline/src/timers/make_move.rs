@@ -99,6 +99,21 @@ impl<'a> TickRun<'a> {
         None
     }
 
+    /// Gives a cautious claim back, its attempt uncounted: the store failed, not the handler. Tried
+    /// once; if that fails too, the claim's end brings the timer back.
+    pub(super) async fn give_claim_back(&mut self, row: &DueRow) {
+        let now_ms = self.engine.runtime().now_ms();
+        let Some(timer) = row.decode(now_ms) else {
+            return;
+        };
+        let planning = self.plain_planning(row, &timer);
+        let to = Move::release(&timer, now_ms);
+        let planned = planning.moved(&timer, to, Effect::Failed, Batch::new());
+        if let Err(error) = self.store.apply(self.partition, planned.batch).await {
+            tracing::warn!(partition = %self.partition, %error, "a claim could not be given back");
+        }
+    }
+
     /// Guards the name row as it is now, unless that was done already.
     async fn reread_name(
         &self,

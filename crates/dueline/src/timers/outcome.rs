@@ -19,8 +19,12 @@ impl<'a> TickRun<'a> {
             return self.lost_malformed(row, &outcome);
         };
         match outcome {
-            BatchOutcome::TooEarly { backend_now_ms } if backend_now_ms < timer.key().due_ms => {
-                self.wait_for_due(row);
+            // The store's clock has not reached the due: the lane waits, its wake stands. A timer
+            // that this tick has claimed was due already, so the bound is its handler's.
+            BatchOutcome::TooEarly { backend_now_ms }
+                if backend_now_ms < timer.key().due_ms && !row.claimed_here =>
+            {
+                self.postpone(row, Closed::TooEarly);
             }
             BatchOutcome::PreconditionFailed { index, .. } if index < planned.own_guards => {
                 self.lost_own_guard(row, &timer, planned, index).await;
@@ -30,16 +34,6 @@ impl<'a> TickRun<'a> {
                 self.move_again(row, &timer, planned, &outcome).await;
             }
             _ => self.plan_again(row, &timer).await,
-        }
-    }
-
-    /// The store's clock has not reached the due: the lane waits, its wake stands.
-    fn wait_for_due(&mut self, mut row: DueRow) {
-        let kind = row.kind();
-        row.charged = false;
-        self.push_front(row);
-        if let Some(lane) = self.lanes.iter_mut().find(|lane| lane.kind == kind) {
-            lane.closed = Some(Closed::TooEarly);
         }
     }
 
@@ -140,10 +134,8 @@ impl<'a> TickRun<'a> {
     /// The store is full: the timer is moved to a later attempt from the reserve, none charged.
     pub(super) async fn set_back(&mut self, row: DueRow, planned: Planned, reason: &str) {
         let Some(timer) = row.decode(self.engine.runtime().now_ms()) else {
-            return self.hold(
-                &row,
-                &StoreError::full("a malformed row could not be set aside"),
-            );
+            let detail = format!("a malformed row could not be set aside: {reason}");
+            return self.hold(&row, &StoreError::unavailable(detail));
         };
         if matches!(planned.effect, Effect::Claimed { .. }) {
             // A claim uses the reserve already: there is no room for any move.
@@ -183,6 +175,7 @@ impl<'a> TickRun<'a> {
                     .await
             }
             Ok(None) => {
+                // Most likely it was committed, with what it puts and deletes.
                 self.note_writes(&row, &planned.batch);
                 self.report
                     .count(kind, |counts| counts.unknown_outcome += 1);
@@ -191,7 +184,7 @@ impl<'a> TickRun<'a> {
         }
     }
 
-    fn plain_planning(&self, row: &DueRow, timer: &DueTimer) -> Planning<'a> {
+    pub(super) fn plain_planning(&self, row: &DueRow, timer: &DueTimer) -> Planning<'a> {
         let policy = self
             .engine
             .registry

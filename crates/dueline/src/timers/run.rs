@@ -46,7 +46,7 @@ impl<'a> TickRun<'a> {
             return self.bury_cut(row, &timer, policy).await;
         }
         match &registration.handler {
-            Handler::Detached(_) => self.claim(index, row, &timer, registration).await,
+            Handler::Detached(_) => self.claim(row, &timer, registration).await,
             Handler::Inline(handler) if row.claimed_here => {
                 self.run_inline(index, row, timer, registration, handler.as_ref())
                     .await;
@@ -110,14 +110,17 @@ impl<'a> TickRun<'a> {
         let fire = catch_panic(|| handler.fire(&ctx, &timer));
         let mut run = pin!(or_deadline(fire, || runtime.sleep(deadline), deadline));
         let mut early = None;
+        let mut committing = Duration::ZERO;
         if !self.staged.is_empty() {
             early = unless_slow(run.as_mut(), &overlay).await;
             if early.is_none() {
                 // It waits for something else than the store: those before it do not wait for it.
                 self.push_front(row.clone());
+                let before = runtime.monotonic();
                 if !self.flush(false).await {
                     return;
                 }
+                committing = runtime.monotonic().saturating_sub(before);
                 self.take_back(index);
             }
         }
@@ -125,7 +128,9 @@ impl<'a> TickRun<'a> {
             Some(result) => result,
             None => run.await,
         };
-        let spent = runtime.monotonic().saturating_sub(started);
+        // The commit of those before it is not its own time.
+        let ran = runtime.monotonic().saturating_sub(started);
+        let spent = ran.saturating_sub(committing);
         self.ran(index, row, &timer, registration, result, spent)
             .await;
     }
@@ -194,13 +199,7 @@ impl<'a> TickRun<'a> {
     }
 
     /// Claims a timer of a detached kind, as a member of the group.
-    async fn claim(
-        &mut self,
-        index: usize,
-        mut row: DueRow,
-        timer: &DueTimer,
-        registration: &'a Registration,
-    ) {
+    async fn claim(&mut self, row: DueRow, timer: &DueTimer, registration: &'a Registration) {
         if self.is_full_for(CLAIMS_GROUP_MAX) {
             self.push_front(row);
             self.flush(false).await;
@@ -213,12 +212,7 @@ impl<'a> TickRun<'a> {
                 self.flush(false).await;
                 return;
             }
-            row.charged = false;
-            self.push_front(row);
-            if let Some(lane) = self.lanes.get_mut(index) {
-                lane.close(Closed::NoSlot);
-            }
-            return;
+            return self.postpone(row, Closed::NoSlot);
         };
         let now_ms = self.engine.runtime().now_ms();
         let to = self.claim_from(timer, now_ms);

@@ -274,16 +274,17 @@ impl<'a> SettleRun<'a> {
     /// shows that the timer is settled.
     async fn offer(&mut self, batch: &Batch) -> Option<Result<BatchOutcome, StoreError>> {
         let mut pause = PAUSE_FIRST;
+        let mut in_doubt = false;
         loop {
             let error = match self.apply(batch.clone()).await {
                 Ok(outcome) => return Some(Ok(outcome)),
                 Err(error) => error,
             };
-            let in_doubt = match error.kind() {
-                StoreErrorKind::Unknown => true,
-                StoreErrorKind::Unavailable | StoreErrorKind::Corrupt => false,
+            match error.kind() {
+                StoreErrorKind::Unknown => in_doubt = true,
+                StoreErrorKind::Unavailable | StoreErrorKind::Corrupt => {}
                 _ => return Some(Err(error)),
-            };
+            }
             tracing::warn!(partition = %self.claim.partition, %error, "a settle is offered again");
             loop {
                 if self.engine.runtime().now_ms() >= self.claim.ends_at_ms() {

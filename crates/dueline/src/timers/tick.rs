@@ -30,6 +30,8 @@ pub(super) struct TickRun<'a> {
     pub(super) staged: Staged,
     /// How often the size of groups was halved because a member lost its guard or was refused.
     pub(super) halvings: u32,
+    /// A timer that was claimed for a cautious run whose end the store then refused.
+    pub(super) held_claim: Option<DueRow>,
     /// Timer rows put and deleted by committed batches of this tick.
     pub(super) put: BTreeSet<Key>,
     pub(super) removed: BTreeSet<Key>,
@@ -67,6 +69,7 @@ impl<'a> TickRun<'a> {
             overlay: Arc::new(Overlay::new(Arc::clone(&store), request.partition.clone())),
             staged: Staged::default(),
             halvings: 0,
+            held_claim: None,
             put: BTreeSet::new(),
             removed: BTreeSet::new(),
             settles: request.wakes.is_some() && store.capabilities().wakes,
@@ -247,6 +250,21 @@ impl<'a> TickRun<'a> {
         None
     }
 
+    /// Puts a charged row back for a later tick and closes its lane. Its run is given back, so that
+    /// a lane that has to wait takes nothing from the others.
+    pub(super) fn postpone(&mut self, mut row: DueRow, reason: Closed) {
+        let kind = row.kind();
+        let Some(lane) = self.lanes.iter_mut().find(|lane| lane.kind == kind) else {
+            return;
+        };
+        if std::mem::take(&mut row.charged) {
+            self.state.give_back(kind);
+            lane.fires = lane.fires.saturating_sub(1);
+        }
+        lane.rows.push_front(row);
+        lane.closed = Some(reason);
+    }
+
     /// Fires that the other lanes have not used of their share and may need.
     fn fires_reserved_for_others(&self, index: usize) -> u32 {
         self.lanes
@@ -293,10 +311,20 @@ impl<'a> TickRun<'a> {
             self.report
                 .count(lane.kind, |counts| counts.deferred += left);
         }
+        if let Some(row) = self.held_claim.take() {
+            self.give_claim_back(&row).await;
+        }
         if self.settles && !self.settled && !self.report.held_back {
             self.flush(true).await;
         }
-        self.report.next_wake_ms = if self.report.held_back {
+        // Served wakes that were not settled stand, in the past.
+        let stand = self.settles
+            && (!self.settled
+                || self
+                    .lanes
+                    .iter()
+                    .any(|lane| lane.closed == Some(Closed::NoSlot)));
+        self.report.next_wake_ms = if self.report.held_back || stand {
             Some(self.cutoff_ms)
         } else if self.settles {
             self.next_wakes.values().copied().flatten().min()

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use dueline::timers::{Registration, TickBudget, TickState, TimerKind, run_due_with_state};
+use dueline::rows::{Header, TimerKey, TimerRow};
+use dueline::store::Batch;
+use dueline::timers::{Fired, Registration, TickBudget, TickState, TimerKind, run_due_with_state};
 use dueline_testkit::block_on;
 
-use crate::world::handlers::{Seen, notes, takes_ms};
+use crate::world::handlers::{Seen, notes, reference_of, says, takes_ms};
 use crate::world::{A, B, C, World};
 
 fn budget(max_fired: u32, max_per_kind: u32, max_scanned: u32, max_elapsed_ms: u64) -> TickBudget {
@@ -151,55 +153,110 @@ fn a_fire_limit_that_fits_exactly_reports_the_future_wake() {
     assert_eq!((report.total.fired, world.timers().len()), (0, 1));
 }
 
+/// Puts timers whose dues descend as scheduling goes on; ties go by kind, then by order of
+/// scheduling. Returns them in the order in which they are to fire.
+fn put_overdue(world: &World, timers: u64) -> Vec<(TimerKind, u64, u64)> {
+    let mut expected = Vec::new();
+    for chunk in 0..timers / 50 {
+        let mut batch = Batch::new();
+        for n in chunk * 50..(chunk + 1) * 50 {
+            let due_ms = (timers - 1 - n) / 10;
+            let kind = if n % 3 == 0 { B } else { A };
+            let key = TimerKey {
+                kind,
+                due_ms,
+                generation: n,
+                reference: format!("{}/{n}", kind.0).into(),
+            };
+            let header = Header {
+                original_due_ms: due_ms,
+                ..Header::default()
+            };
+            let row = TimerRow {
+                header,
+                ..TimerRow::default()
+            };
+            batch = batch.put(key.encode(), row.encode());
+            expected.push((kind, due_ms, n));
+        }
+        world.commit(batch);
+    }
+    expected.sort_unstable();
+    expected
+}
+
+/// The first tenth of each lane is slow, so that ticks end on time there and on fires behind it.
 #[test]
 fn a_hundred_thousand_overdue_timers_keep_both_limits_and_their_order_until_all_are_drained() {
     let world = World::at(200_000);
     let seen = Seen::default();
+    let (clock, noted) = (world.clock.clone(), seen.clone());
+    let slow = move || {
+        let (clock, noted) = (clock.clone(), noted.clone());
+        says(move |timer| {
+            noted.note(reference_of(timer));
+            clock.advance_ms(u64::from(timer.due_at_ms() < 1_000));
+            Fired::Done(Batch::new())
+        })
+    };
     let engine = world.engine([
-        (
-            A,
-            Registration::inline(takes_ms(&world.clock, &seen, 1)).group_max(16),
-        ),
-        (B, Registration::inline(notes(&seen)).group_max(16)),
+        (A, Registration::inline(slow()).group_max(16)),
+        (B, Registration::inline(slow()).group_max(16)),
     ]);
-    let mut expected = Vec::new();
-    for n in 0..1_000u64 {
-        // Dues descend as scheduling goes on; ties go by kind, then by order of scheduling.
-        let due_ms = 1_000 - n / 10;
-        let (kind, letter) = if n % 3 == 0 { (B, 'b') } else { (A, 'a') };
-        world.put(kind, &format!("{letter}{n:04}"), due_ms);
-        expected.push((due_ms, kind, n, format!("{letter}{n:04}")));
-    }
-    expected.sort();
-    let limits = budget(100, MANY, MANY, 20);
-    let mut state = Vec::new();
-    for _ in 0..200 {
+    let expected = put_overdue(&world, 100_000);
+    let mut ticks = (0, 0);
+    for _ in 0..10_000 {
         let before = world.clock_ms();
-        let report = world.woken_tick(&engine, limits).report;
-        assert!(report.total.fired <= 100);
+        let report = world
+            .woken_tick(&engine, budget(100, MANY, MANY, 20))
+            .report;
+        let took_ms = world.clock_ms() - before;
         assert!(
-            world.clock_ms() - before <= 20,
-            "a tick of {} ms",
-            world.clock_ms() - before
+            report.total.fired <= 100 && took_ms <= 20,
+            "{report:?} in {took_ms} ms"
         );
-        state.push(report.total.fired);
+        ticks.0 += u32::from(report.total.fired == 100);
+        ticks.1 += u32::from(took_ms == 20);
         if report.next_wake_ms.is_none() {
             break;
         }
     }
-    assert_eq!(state.iter().sum::<u64>(), 1_000);
-    let order: Vec<String> = expected.into_iter().map(|(.., name)| name).collect();
+    assert!(
+        ticks.0 > 500 && ticks.1 > 100,
+        "both limits were met: {ticks:?}"
+    );
     let fired = seen.take();
-    for letter in ['a', 'b'] {
-        let of = |names: &[String]| -> Vec<String> {
-            names
-                .iter()
-                .filter(|name| name.starts_with(letter))
-                .cloned()
-                .collect()
-        };
-        assert_eq!(of(&fired), of(&order), "a lane keeps its order");
+    assert_eq!(fired.len(), 100_000);
+    for kind in [A, B] {
+        let lane = format!("{}/", kind.0);
+        let of_lane = fired.iter().filter_map(|name| name.strip_prefix(&lane));
+        let wanted = expected.iter().filter(|(of, ..)| *of == kind);
+        assert!(
+            of_lane.eq(wanted.map(|(.., n)| n.to_string())),
+            "a lane keeps its order"
+        );
     }
+}
+
+#[test]
+fn a_tick_that_lost_its_only_run_to_a_race_asks_to_come_back_now() {
+    let world = World::at(1_000);
+    let seen = Seen::default();
+    let engine = world.engine([(A, Registration::inline(notes(&seen)).per_tick_max(1))]);
+    let first = world.put(A, "gone", 800);
+    world.put(A, "stays", 900);
+    world.store.before_commit(1, move |inner, partition, _| {
+        let race = Batch::new().delete(first);
+        assert!(
+            block_on(inner.apply(partition, race))
+                .unwrap()
+                .is_committed()
+        );
+    });
+    let report = world.run(&engine);
+    assert_eq!((report.total.raced, report.total.fired), (1, 0));
+    assert_eq!(report.next_wake_ms, Some(1_000));
+    assert_eq!(world.run(&engine).total.fired, 1);
 }
 
 #[test]

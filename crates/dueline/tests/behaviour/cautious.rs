@@ -8,7 +8,7 @@ use std::future::pending;
 use std::pin::pin;
 
 use dueline::store::{Batch, LaneWake};
-use dueline::timers::{Engine, Fired, Registration, RetryPolicy, TickBudget, TickRequest};
+use dueline::timers::{Engine, Fired, Registration, RetryPolicy, TickBudget, TickRequest, run_due};
 use dueline_testkit::handler;
 
 use crate::world::handlers::{Calls, Seen, poll, reference_of};
@@ -246,4 +246,30 @@ fn a_cut_timer_whose_handler_works_again_fires_once_when_its_claim_ends() {
     world.clock.advance_ms(15_000);
     assert_eq!(world.run(&healthy).total.fired, 1);
     assert!(world.memory.rows(&world.partition).is_empty());
+}
+
+/// A timer whose claim has ended is counted before each further run, also by a driver that knows of
+/// no unclean stop: a timer that killed once is not trusted.
+#[test]
+fn a_cut_timer_is_claimed_before_each_run_whatever_the_stop_was() {
+    let world = World::at(1_000);
+    let seen = Seen::default();
+    world.put_named(A, "poison", 900);
+    let engine = world.engine([(A, Registration::inline(poisoned(&seen)).retry(policy(4)))]);
+    assert!(!live(&world, &engine, true));
+    for attempt in 2..=4 {
+        world.clock.advance_ms(20_000);
+        let mut tick = Box::pin(run_due(&engine, &world.partition, TickBudget::default()));
+        assert!(poll(tick.as_mut()).is_pending());
+        drop(tick);
+        let (_, row) = world.timers().pop().unwrap();
+        assert_eq!(
+            (row.header.attempt, row.header.flags.claimed),
+            (attempt, true)
+        );
+    }
+    world.clock.advance_ms(20_000);
+    assert_eq!(world.run(&engine).total.dead, 1);
+    assert_eq!(seen.len(), 4);
+    world.check_names();
 }

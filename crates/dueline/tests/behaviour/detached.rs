@@ -216,6 +216,7 @@ fn slots_bound_the_calls_of_a_kind_and_a_waiting_lane_keeps_its_wake() {
         world.put(A, &format!("a{n}"), 900);
     }
     world.put(B, "b", 950);
+    world.clock.advance_ms(5);
     let mut tick = world.woken_tick(&engine, TickBudget::default());
     assert_eq!(
         (tick.report.total.claimed, tick.report.per_kind[&B].fired),

@@ -9,8 +9,8 @@ use dueline::timers::{DueTimer, Fired, Registration, RetryPolicy, TimerHandler, 
 use dueline::timers::{HandlerError, TimerCtx};
 use dueline_testkit::{block_on, handler};
 
-use crate::world::handlers::{Seen, complete, fails, hangs, notes, says};
-use crate::world::{A, B, World};
+use crate::world::handlers::{Seen, fails, notes, says};
+use crate::world::{A, World};
 
 const HOUR_MS: u64 = 3_600_000;
 
@@ -241,62 +241,6 @@ fn a_retry_far_beyond_the_horizon_stays_before_it() {
     world.run(&engine);
     assert_eq!(world.timers()[0].0.due_ms, dueline::limits::DUE_MS_MAX);
     world.check_names();
-}
-
-#[test]
-fn an_inline_run_over_its_deadline_is_dropped_and_counts_as_a_failure() {
-    let world = World::at(1_000);
-    let seen = Seen::default();
-    let engine = world.engine([
-        (A, Registration::inline(hangs())),
-        (B, Registration::inline(notes(&seen))),
-    ]);
-    world.put(A, "x", 900);
-    world.put(B, "y", 950);
-    let tick = dueline::timers::run_due(
-        &engine,
-        &world.partition,
-        dueline::timers::TickBudget::default(),
-    );
-    let report = complete(&world.clock, tick).report;
-    assert_eq!((report.total.failed, report.total.fired), (1, 1));
-    assert_eq!(world.clock_ms(), 6_000, "the default deadline of 5 s");
-    let error = world.timers()[0].1.header.failure.clone().unwrap().error;
-    assert!(error.contains("deadline of 5000 ms"), "{error}");
-    assert_eq!(world.clock.sleepers(), 0);
-}
-
-/// A handler of a group that waits for something else than the store does not hold up those that
-/// fired before it.
-#[test]
-fn a_group_commits_before_it_waits_for_a_slow_member() {
-    let world = World::at(1_000);
-    let runtime = world.runtime.clone();
-    let engine = world.engine([(
-        A,
-        Registration::inline(handler(move |_, timer| {
-            let slow = timer.reference() == "slow";
-            let runtime = runtime.clone();
-            Box::pin(async move {
-                if slow {
-                    runtime.sleep(std::time::Duration::from_secs(1)).await;
-                }
-                Ok(Fired::Done(dueline::store::Batch::new()))
-            })
-        }))
-        .group_max(64),
-    )]);
-    world.put(A, "a", 900);
-    world.put(A, "b", 900);
-    world.put(A, "slow", 900);
-    let mut tick = std::pin::pin!(dueline::timers::run_due(
-        &engine,
-        &world.partition,
-        dueline::timers::TickBudget::default(),
-    ));
-    assert!(crate::world::handlers::poll(tick.as_mut()).is_pending());
-    assert_eq!(world.timers().len(), 1, "the two are committed");
-    assert_eq!(complete(&world.clock, tick).report.total.fired, 3);
 }
 
 struct OwnPolicy;

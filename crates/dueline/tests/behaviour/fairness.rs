@@ -1,8 +1,8 @@
 //! No kind hides, delays or starves another one.
 
-use dueline::store::{Batch, Group};
+use dueline::store::{Batch, Group, StoreErrorKind};
 use dueline::timers::{Registration, RetryPolicy, TickBudget, TimerKind};
-use dueline_testkit::block_on;
+use dueline_testkit::{CommitFault, block_on};
 
 use crate::world::handlers::{Seen, complete, fails, hangs, notes, takes_ms};
 use crate::world::{A, B, C, World};
@@ -238,4 +238,31 @@ fn a_foreign_write_between_ticks_is_seen_by_the_next() {
     world.commit(Batch::new().delete(key));
     world.run(&engine);
     assert_eq!(seen.all(), ["stays"]);
+}
+
+/// The wakes that were served stand until they are settled, and the report says so.
+#[test]
+fn a_tick_whose_settle_is_lost_keeps_its_wakes_and_asks_to_come_back() {
+    for kind in [
+        StoreErrorKind::Unknown,
+        StoreErrorKind::Unavailable,
+        StoreErrorKind::Full,
+    ] {
+        let world = World::at(1_000);
+        let seen = Seen::default();
+        let engine = world.engine([(A, Registration::inline(notes(&seen)))]);
+        let key = world.put(A, "gone", 900);
+        world.commit(Batch::new().delete(key));
+        let wakes = world.memory.wakes();
+        world.store.fail_commit(1, CommitFault::NotWritten(kind));
+        let tick = world.woken_tick(&engine, TickBudget::default());
+        assert!(tick.next_wakes.is_empty(), "{kind:?}");
+        assert_eq!(tick.report.next_wake_ms, Some(1_000), "{kind:?}");
+        assert_eq!(world.memory.wakes(), wakes, "{kind:?}");
+        let tick = world.woken_tick(&engine, TickBudget::default());
+        assert_eq!(
+            (tick.report.next_wake_ms, world.memory.wakes().len()),
+            (None, 0)
+        );
+    }
 }

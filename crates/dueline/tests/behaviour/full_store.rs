@@ -179,3 +179,22 @@ fn undecodable_and_malformed_rows_wait_on_a_full_store_and_hide_nothing() {
     let report = world.run(&engine);
     assert_eq!((report.quarantined, report.total.dead), (1, 1));
 }
+
+#[test]
+fn a_handler_cannot_reach_into_the_reserve() {
+    let world = World::on(1_000, |store: MemoryStore| store.with_capacity_limit(2_000));
+    let engine = world.engine([(
+        A,
+        Registration::inline(says(|_| {
+            let mut batch = Batch::new().put("effect", vec![1; 300]);
+            batch.uses_reserve = true;
+            Fired::Done(batch)
+        })),
+    )]);
+    world.put(A, "x", 900);
+    let filler = 2_000 - usize::try_from(world.memory.bytes()).unwrap() - 6;
+    world.commit(Batch::new().put("filler", vec![0; filler]));
+    let report = world.run(&engine);
+    assert_eq!((report.total.fired, report.total.failed), (0, 1));
+    assert_eq!(world.get("effect"), None);
+}

@@ -17,7 +17,9 @@ use crate::world::{A, World};
 
 /// What happens once, when a run passes a point.
 #[derive(Clone, Default)]
-struct Hooks(Arc<Mutex<BTreeMap<&'static str, Box<dyn FnOnce() + Send>>>>);
+struct Hooks(Arc<Mutex<BTreeMap<&'static str, Hook>>>);
+
+type Hook = Box<dyn FnOnce() + Send>;
 
 impl Hooks {
     fn at(&self, point: &'static str, what: impl FnOnce() + Send + 'static) {

@@ -5,16 +5,21 @@
 //! at the commit they concern, and what is stored afterwards is compared, not what was logged.
 #![cfg(test)]
 #![allow(
-    clippy::needless_pass_by_value,
-    reason = "helpers of tests take what is handed to them"
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a helper of a test fails the test"
 )]
 
 #[path = "../world/mod.rs"]
 mod world;
 
+mod batches;
 mod budgets;
 mod cautious;
 mod clocks;
+mod deadlines;
 mod detached;
 mod detached_races;
 mod failures;
@@ -26,4 +31,5 @@ mod malformed;
 mod moves;
 mod panics;
 mod same_millisecond;
+mod short_pages;
 mod undecodable;

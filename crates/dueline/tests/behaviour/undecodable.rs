@@ -10,7 +10,7 @@ use dueline::{BoxFuture, Bytes};
 use dueline_testkit::block_on;
 use serde::Deserialize;
 
-use crate::world::handlers::{Calls, Seen, notes};
+use crate::world::handlers::{Calls, Seen, fails, notes};
 use crate::world::{A, B, World};
 
 #[derive(Deserialize)]
@@ -201,6 +201,31 @@ fn a_header_too_large_for_the_dead_class_goes_to_quarantine() {
     let report = world.run(&engine);
     assert_eq!((report.quarantined, report.total.fired), (1, 1));
     assert_eq!(world.rows(dueline::rows::class::QUARANTINE)[0].1, huge);
+}
+
+/// A writer that put a row by itself, with more payload than a retry could carry beside its error.
+#[test]
+fn a_payload_over_its_limit_is_set_aside_instead_of_holding_its_lane() {
+    for (extra, is_dead) in [(1, true), (31_000, true), (32_700, false)] {
+        let world = World::at(1_000);
+        let engine = world.engine([(A, Registration::inline(fails("no")))]);
+        let row = TimerRow {
+            payload: vec![7; dueline::limits::PAYLOAD_BYTES_MAX + extra].into(),
+            ..TimerRow::default()
+        };
+        let key = world.put(A, "x", 900);
+        world.commit(Batch::new().put(key, row.encode()));
+        world.put(A, "behind", 950);
+        let report = world.run(&engine);
+        assert!(!report.held_back, "{extra} bytes over");
+        assert_eq!(report.total.failed, 1, "the one behind has run");
+        let aside = if is_dead {
+            world.dead()[0].1.payload.clone()
+        } else {
+            world.rows(dueline::rows::class::QUARANTINE)[0].1.clone()
+        };
+        assert_eq!(aside, row.encode());
+    }
 }
 
 #[test]

@@ -2,154 +2,19 @@
 
 use std::sync::Arc;
 
-use dueline::rows::TimerKey;
 use dueline::runtime::{Clock, Runtime};
-use dueline::store::{Batch, NamespaceStore, Partition, WakeStore};
-use dueline::store::{LaneWake, Wake};
-use dueline::timers::{
-    ClaimedCall, Counts, Engine, KindSet, Policy, Registration, Registry, RetryPolicy, Tick,
-    TickBudget, TickRequest, Timer, TimerKind, Timers,
-};
-use dueline_testkit::model::{ActorStore, Arena, Mishap, Random, Source, Tasks};
+use dueline::store::{NamespaceStore, Partition};
+use dueline::timers::{ClaimedCall, Counts, Tick, TickBudget, Timers};
+use dueline_testkit::model::{Arena, Random, Source, Tasks};
 use dueline_testkit::{ManualClock, SequenceEntropy, block_on};
 
-use super::script::{KINDS, REFERENCES, Script, random_payload};
+use super::driver::{Driver, Ended, Paused};
+use super::script::KINDS;
+use super::verb::random_verb;
+use super::weather::Weather;
 
 pub const START_MS: i64 = 1_000_000;
 const CLIENT: usize = 2;
-
-/// What a history is made of; all of it follows from the seed.
-#[derive(Clone, Debug)]
-pub struct Weather {
-    pub mishaps: Vec<Mishap>,
-    pub per_mille: u64,
-    pub crashes: bool,
-    pub clock_steps: bool,
-    pub skew_ms: [i64; 2],
-    pub steps: u64,
-}
-
-impl Weather {
-    pub fn of(random: &mut Random) -> Self {
-        let all = [
-            Mishap::Unavailable,
-            Mishap::Full,
-            Mishap::UnknownWritten,
-            Mishap::UnknownNotWritten,
-            Mishap::UnknownLate,
-        ];
-        let mishaps = all.into_iter().filter(|_| random.chance(50)).collect();
-        let skews = [0, 0, 0, 2_000, -2_000, 60_000, -60_000];
-        Self {
-            mishaps,
-            per_mille: random.pick(&[0, 5, 20, 80, 200]),
-            crashes: random.chance(50),
-            clock_steps: random.chance(30),
-            skew_ms: [random.pick(&skews), random.pick(&skews)],
-            steps: 100 + random.below(500),
-        }
-    }
-}
-
-enum Ended {
-    Tick(Tick, TickBudget),
-    Other,
-}
-
-struct Driver {
-    store: Arc<ActorStore>,
-    clock: ManualClock,
-    engine: Engine,
-    cautious_until_ms: Option<u64>,
-    group_max: u16,
-}
-
-pub fn policy() -> RetryPolicy {
-    RetryPolicy {
-        attempts_max: Some(4),
-        initial_ms: 400,
-        max_ms: 3_000,
-        jitter_percent: 20,
-    }
-}
-
-/// Three inline kinds of different group sizes and a detached one.
-pub fn registry(runtime: &Runtime, group_max: u16, policy: RetryPolicy) -> Registry {
-    let script = || Script {
-        runtime: runtime.clone(),
-    };
-    let mut registry = Registry::new();
-    let sizes = [group_max, (group_max / 2).max(1), 1];
-    for (kind, size) in KINDS.into_iter().zip(sizes) {
-        let inline = Registration::inline(script()).group_max(size).retry(policy);
-        registry.register(kind, inline).unwrap();
-    }
-    let detached = Registration::detached(script())
-        .concurrency(3)
-        .deadline_ms(2_000)
-        .retry(policy);
-    registry.register(KINDS[3], detached).unwrap();
-    registry
-}
-
-impl Driver {
-    fn new(arena: &Arc<Arena>, clock: ManualClock, seed: u64, group_max: u16) -> Self {
-        let store = arena.actor(Source::Engine);
-        let runtime = Runtime::new(
-            Arc::new(clock.clone()),
-            Arc::new(clock.clone()),
-            Arc::new(SequenceEntropy::new(seed)),
-        );
-        let registry = registry(&runtime, group_max, policy());
-        let as_store = Arc::clone(&store) as Arc<dyn NamespaceStore>;
-        Self {
-            engine: Engine::new(as_store, runtime, registry),
-            store,
-            clock,
-            cautious_until_ms: None,
-            group_max,
-        }
-    }
-
-    fn tick(
-        &self,
-        partition: &Partition,
-        budget: TickBudget,
-        by_wakes: bool,
-    ) -> impl Future<Output = Ended> + use<> {
-        let (engine, store) = (self.engine.clone(), Arc::clone(&self.store));
-        let (partition, cautious_until_ms) = (partition.clone(), self.cautious_until_ms);
-        async move {
-            let mut kinds: KindSet = engine.slots().runnable(&engine.registry().kinds());
-            kinds.insert(TimerKind::INVALID);
-            let mut wakes = Vec::new();
-            if by_wakes {
-                let now_ms = engine.runtime().now_ms();
-                let Ok(page) = store.due_wakes(&kinds, now_ms, None, 64).await else {
-                    return Ended::Other;
-                };
-                wakes = page.wakes.iter().map(lane_wake).collect();
-                if wakes.is_empty() {
-                    return Ended::Other;
-                }
-            }
-            let request = TickRequest {
-                partition: &partition,
-                wakes: by_wakes.then_some(wakes.as_slice()),
-                cautious_until_ms,
-            };
-            let mut state = engine.start_tick(budget);
-            Ended::Tick(engine.tick(request, &mut state).await, budget)
-        }
-    }
-}
-
-fn lane_wake(wake: &Wake) -> LaneWake {
-    LaneWake {
-        kind: wake.kind,
-        at_ms: wake.at_ms,
-    }
-}
 
 pub struct History {
     pub arena: Arc<Arena>,
@@ -163,6 +28,8 @@ pub struct History {
     tasks: Tasks<Ended>,
     seed: u64,
     broken: Vec<String>,
+    /// Whether tasks were dropped before their end.
+    was_cut: bool,
     /// What every tick together did.
     pub seen: Counts,
 }
@@ -175,6 +42,9 @@ impl History {
         let arena = Arena::new(&clock);
         if !weather.mishaps.is_empty() {
             arena.fail_calls(random.next_u64(), weather.per_mille, &weather.mishaps);
+        }
+        if random.chance(30) {
+            arena.shorten_pages(random.next_u64(), 30);
         }
         let drivers = (0..2)
             .map(|index| {
@@ -204,6 +74,7 @@ impl History {
             tasks: Tasks::new(),
             seed,
             broken: Vec::new(),
+            was_cut: false,
             seen: Counts::default(),
         }
     }
@@ -219,6 +90,18 @@ impl History {
         let left = self.arena.ledger().timers(&self.partition);
         if !left.is_empty() {
             broken.push(format!("left at the end: {left:?}"));
+        }
+        let wakes = self.arena.memory().wakes();
+        if !wakes.is_empty() {
+            broken.push(format!("wakes are left at the end: {wakes:?}"));
+        }
+        let told = self.seen.fired + self.seen.rescheduled;
+        let effects = self.arena.ledger().effects() as u64;
+        let is_calm = self.weather.mishaps.is_empty() || self.weather.per_mille == 0;
+        if is_calm && !self.weather.crashes && !self.was_cut && told != effects {
+            broken.push(format!(
+                "the reports tell of {told} effects, there were {effects}"
+            ));
         }
         for line in &mut broken {
             *line = format!("seed {}: {line}", self.seed);
@@ -246,21 +129,32 @@ impl History {
 
     fn poll_one(&mut self) {
         let place = self.random.below(self.tasks.len() as u64) as usize;
-        if let Some((owner, Ended::Tick(tick, budget))) = self.tasks.step(place) {
-            self.check_budget(&tick, budget);
-            for call in tick.calls {
-                self.begin_call(owner, call);
+        match self.tasks.step(place) {
+            Some((owner, Ended::Tick(tick, budget, paused))) => {
+                self.check_tick(&tick, budget, &paused);
+                for call in tick.calls {
+                    self.begin_call(owner, call);
+                }
             }
+            Some((_, Ended::Settled(counts))) => self.seen.add(&counts),
+            Some((_, Ended::Other)) | None => {}
         }
     }
 
-    /// No tick does more than its budget allows.
-    fn check_budget(&mut self, tick: &Tick, budget: TickBudget) {
+    /// No tick does more than its budget allows, or anything for a kind that is paused all along.
+    fn check_tick(&mut self, tick: &Tick, budget: TickBudget, paused: &Paused) {
         let (report, most) = (&tick.report, u64::from(budget.max_fired));
         let capped = |counts: &Counts| counts.progressed() <= u64::from(budget.max_per_kind);
         if report.total.progressed() > most || !report.per_kind.values().all(capped) {
             self.broken
                 .push(format!("over its budget {budget:?}: {report:?}"));
+        }
+        let all_along = self.arena.ledger().resumes() == paused.resumes;
+        for kind in paused.kinds.iter().filter(|_| all_along) {
+            let did = report.per_kind.get(kind).copied().unwrap_or_default();
+            if did.progressed() > 0 {
+                self.broken.push(format!("kind {kind} was paused: {did:?}"));
+            }
         }
         self.seen.add(&report.total);
     }
@@ -274,7 +168,7 @@ impl History {
                 drop(call);
                 let _released = engine.release(&claim).await;
             } else {
-                let _counts = engine.settle(call.run().await).await;
+                return Ended::Settled(engine.settle(call.run().await).await);
             }
             Ended::Other
         });
@@ -301,60 +195,10 @@ impl History {
         if self.tasks.of(CLIENT) > 2 {
             return;
         }
-        let random = &mut self.random;
-        let kind = random.pick(&KINDS);
-        let reference = dueline::Bytes::from_static(random.pick(&REFERENCES).as_bytes());
-        let now_ms = self.client_clock.wall_ms() as u64;
-        let due_ms = match random.below(4) {
-            0 => now_ms - 500,
-            1 => now_ms,
-            2 => now_ms + 1,
-            _ => now_ms + random.below(4_000),
-        };
         let (timers, partition) = (self.client.clone(), self.partition.clone());
-        let what = random.below(20);
-        let policy = random.pick(&[Policy::Replace, Policy::KeepEarliest, Policy::IfAbsent]);
-        let mut timer = Timer::new(kind, reference.clone())
-            .due_at(due_ms)
-            .payload(random_payload(random));
-        if random.chance(60) {
-            timer = timer.named();
-        }
-        let generation = random.next_u64();
+        let verb = random_verb(&mut self.random, timers, partition);
         self.tasks.spawn(CLIENT, async move {
-            match what {
-                0..12 => drop(timers.schedule(&partition, timer, policy).await),
-                12..14 => drop(timers.cancel(&partition, kind, &reference, None).await),
-                14 => drop(timers.pause(&partition, kind).await),
-                15 => drop(timers.resume(&partition, kind).await),
-                16 => drop(
-                    timers
-                        .reschedule(&partition, kind, &reference, due_ms, None)
-                        .await,
-                ),
-                17 => {
-                    if let Ok(page) = timers.dead(&partition, None, None, 1).await {
-                        for dead in page.dead {
-                            drop(timers.requeue(&partition, &dead.id).await);
-                        }
-                    }
-                }
-                18 => {
-                    let short = TimerKey::lane_due_end(kind, due_ms);
-                    let batch = Batch::new().put(short, "malformed");
-                    drop(timers.store().apply(&partition, batch).await);
-                }
-                _ => {
-                    let key = TimerKey {
-                        kind,
-                        due_ms,
-                        generation,
-                        reference,
-                    };
-                    let batch = Batch::new().put(key.encode(), "no header");
-                    drop(timers.store().apply(&partition, batch).await);
-                }
-            }
+            verb.await;
             Ended::Other
         });
     }
@@ -395,6 +239,7 @@ impl History {
             while self.arena.land_late() {}
         }
         if self.random.chance(50) {
+            self.was_cut = true;
             self.tasks.drop_all_of(0);
             self.tasks.drop_all_of(1);
         }
@@ -435,11 +280,12 @@ impl History {
         let now_ms = self.clock.wall_ms() as u64;
         self.advance(first.at_ms.saturating_sub(now_ms));
         let tick = self.drivers[0].tick(&self.partition, TickBudget::default(), true);
-        if let Ended::Tick(tick, budget) = block_on(tick) {
-            self.check_budget(&tick, budget);
+        if let Ended::Tick(tick, budget, paused) = block_on(tick) {
+            self.check_tick(&tick, budget, &paused);
             for call in tick.calls {
                 let finished = block_on(call.run());
-                let _counts = block_on(self.drivers[0].engine.settle(finished));
+                let counts = block_on(self.drivers[0].engine.settle(finished));
+                self.seen.add(&counts);
             }
         }
         true

@@ -1,9 +1,13 @@
 //! Handlers that do what their payload says, and random histories over an arena.
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 
+pub mod driver;
 pub mod history;
 pub mod normal;
+pub mod plan;
 pub mod script;
+pub mod verb;
+pub mod weather;
 
 use std::ops::Range;
 

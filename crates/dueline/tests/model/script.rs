@@ -1,8 +1,11 @@
 //! A handler whose timers carry what is to become of them: every way a run can end, as data.
 
+use std::future::poll_fn;
+use std::task::Poll;
+
 use dueline::rows::{Flags, Header, NameKey, NameRow, NameState, TimerKey, TimerRow};
 use dueline::runtime::Runtime;
-use dueline::store::{Batch, Key};
+use dueline::store::{Batch, Key, ScanRange};
 use dueline::timers::{
     DetachedHandler, DueTimer, Fired, HandlerError, TimerCtx, TimerHandler, TimerKind,
 };
@@ -32,9 +35,13 @@ pub enum Op {
     TooMuch,
     LostGuard,
     Undecodable,
+    /// Scans a range page by page, adds to it, and takes away from it.
+    Tally,
+    /// Waits for something else than the store between its reads and its end.
+    Slow,
 }
 
-pub const OPS: [Op; 14] = [
+pub const OPS: [Op; 16] = [
     Op::Done,
     Op::Log,
     Op::Count,
@@ -49,6 +56,8 @@ pub const OPS: [Op; 14] = [
     Op::TooMuch,
     Op::LostGuard,
     Op::Undecodable,
+    Op::Tally,
+    Op::Slow,
 ];
 
 pub const KINDS: [TimerKind; 4] = [TimerKind(16), TimerKind(17), TimerKind(18), TimerKind(19)];
@@ -64,7 +73,7 @@ pub fn payload(op: Op, times: u8, kind: TimerKind, reference: &str) -> Bytes {
 
 pub fn random_payload(random: &mut Random) -> Bytes {
     let op = match random.below(10) {
-        0..4 => random.pick(&[Op::Log, Op::Count, Op::Done]),
+        0..4 => random.pick(&[Op::Log, Op::Count, Op::Tally, Op::Done]),
         _ => random.pick(&OPS),
     };
     let times = random.below(4) as u8;
@@ -93,6 +102,14 @@ impl Script {
         match op {
             Op::Log => Ok(Fired::Done(self.log(ctx, timer, done).await?)),
             Op::Count => Ok(Fired::Done(count(ctx, timer, times, done).await?)),
+            Op::Slow => {
+                let batch = self.log(ctx, timer, done).await?;
+                for _ in 0..times {
+                    give_way().await;
+                }
+                Ok(Fired::Done(count(ctx, timer, times, batch).await?))
+            }
+            Op::Tally => Ok(Fired::Done(tally(ctx, timer, times, done).await?)),
             Op::Fail if failing => Err(HandlerError::new("as told")),
             Op::Panic if failing => panic!("as told"),
             Op::RetryAfter if failing => Ok(Fired::Retry {
@@ -101,14 +118,14 @@ impl Script {
             }),
             Op::Dead => Ok(Fired::Dead {
                 reason: "as told".to_owned(),
-                batch: if times % 2 == 0 {
+                batch: if times.is_multiple_of(2) {
                     Batch::new()
                 } else {
                     Batch::new().put("dead", timer.reference().clone())
                 },
             }),
             Op::Reschedule if times > 0 => Ok(Fired::Reschedule {
-                due_at_ms: if times % 2 == 0 {
+                due_at_ms: if times.is_multiple_of(2) {
                     ctx.now_ms() + 700
                 } else {
                     timer.due_at_ms().saturating_sub(50)
@@ -160,7 +177,7 @@ impl Script {
         named: bool,
         batch: Batch,
     ) -> Batch {
-        let due_ms = if times % 2 == 0 {
+        let due_ms = if times.is_multiple_of(2) {
             ctx.now_ms() + 900
         } else {
             ctx.now_ms().saturating_sub(100)
@@ -217,6 +234,53 @@ async fn count(
         .require_unchanged(from, seen[0].clone())
         .require_unchanged(to.clone(), seen[1].clone())
         .put(to, sum.to_string()))
+}
+
+/// Is not ready once.
+async fn give_way() {
+    let mut given = false;
+    poll_fn(|context| {
+        if given {
+            return Poll::Ready(());
+        }
+        given = true;
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// Reads every row of the tally, writes how many there are and what they say, and puts or deletes
+/// one of them.
+async fn tally(
+    ctx: &TimerCtx<'_>,
+    timer: &DueTimer,
+    times: u8,
+    batch: Batch,
+) -> Result<Batch, HandlerError> {
+    let limit = usize::from(times) + 1;
+    let mut seen = Vec::new();
+    let mut cursor = None;
+    loop {
+        let range = ScanRange::new("tally/", "tally0", limit).after(cursor);
+        let page = ctx.scan(&range).await?;
+        seen.extend(page.rows);
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    let said: Vec<u8> = seen.iter().flat_map(|(key, _)| key[6..].to_vec()).collect();
+    let batch = batch.put("tallied", said);
+    Ok(match seen.get(usize::from(times)) {
+        Some((key, value)) if seen.len() > 3 => batch
+            .require_equals(key.clone(), value.clone())
+            .delete(key.clone()),
+        _ => batch.put(
+            [b"tally/", &timer.reference()[..]].concat(),
+            seen.len().to_string(),
+        ),
+    })
 }
 
 /// Removes a named timer, dead or alive, if there is one.
