@@ -88,6 +88,7 @@ fn lint() -> Result<Note, Failure> {
         "--workspace",
         "--all-targets",
         "--locked",
+        "--keep-going",
         "--",
         "-D",
         "warnings",
