@@ -8,6 +8,7 @@
 )]
 
 mod fire;
+mod lateness;
 mod pending;
 mod raw;
 mod thread;
@@ -35,6 +36,15 @@ enum Bench {
         #[arg(long, default_values_t = [1u16, 32, 64, 256, 1_024])]
         group: Vec<u16>,
     },
+    /// How late handlers start under a light, steady load, with the driver and SQLite.
+    Lateness {
+        /// Timers in all.
+        #[arg(long, default_value_t = 1_000)]
+        timers: u64,
+        /// Milliseconds from one to the next.
+        #[arg(long, default_value_t = 10)]
+        apart_ms: u64,
+    },
     /// Starts the server over many pending timers: time to ready and resident memory.
     Pending {
         /// Timers in all.
@@ -59,6 +69,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             rounds,
             group,
         } => fire::run(timers, rounds, &group),
+        Bench::Lateness { timers, apart_ms } => lateness::run(timers, apart_ms),
         Bench::Pending {
             timers,
             partitions,
