@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
 /// A flag that a thread waits for. Raised before the wait it is not lost; raised twice it counts
 /// once.
@@ -28,6 +29,15 @@ impl Signal {
         let mut raised = self
             .changed
             .wait_while(self.lock(), |raised| !*raised)
+            .unwrap_or_else(PoisonError::into_inner);
+        *raised = false;
+    }
+
+    /// Waits until the flag is raised or this much time has passed, and lowers it.
+    pub(crate) fn wait_for(&self, time: Duration) {
+        let (mut raised, _) = self
+            .changed
+            .wait_timeout_while(self.lock(), time, |raised| !*raised)
             .unwrap_or_else(PoisonError::into_inner);
         *raised = false;
     }

@@ -21,6 +21,12 @@ pub trait Clock: MaybeSendSync + fmt::Debug {
 pub trait Sleep: MaybeSendSync + fmt::Debug {
     /// A future that is ready once this much monotonic time has passed, never before.
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()>;
+
+    /// Whether sleeps pass in the machine's own time, so that a thread with nothing else to do may
+    /// as well wait on its own. False for a clock that a test moves.
+    fn is_real_time(&self) -> bool {
+        false
+    }
 }
 
 /// A source of random bits.
@@ -69,6 +75,11 @@ impl Runtime {
     /// A future that is ready once this much monotonic time has passed.
     pub fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
         self.sleep.sleep(duration)
+    }
+
+    /// Whether sleeps pass in the machine's own time; see [`Sleep::is_real_time`].
+    pub fn sleeps_in_real_time(&self) -> bool {
+        self.sleep.is_real_time()
     }
 
     /// Sixty-four random bits.

@@ -2,10 +2,12 @@
 
 mod clock;
 mod entropy;
+mod exact;
 mod sleep;
 
 pub use clock::SystemClock;
 pub use entropy::OsEntropy;
+pub(crate) use exact::wake_exactly;
 pub use sleep::PreciseSleep;
 
 use std::io;

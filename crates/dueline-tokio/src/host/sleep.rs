@@ -11,7 +11,7 @@ use std::time::Duration;
 use dueline::BoxFuture;
 use dueline::runtime::{Clock, Sleep};
 
-use super::SystemClock;
+use super::{SystemClock, wake_exactly};
 
 /// Sleeps that end as exactly as the system wakes a thread; the timer of an async runtime counts
 /// milliseconds.
@@ -65,6 +65,7 @@ impl Bell {
 
     /// Wakes sleeps that are over, until it is stopped.
     fn ring(&self, clock: &SystemClock) {
+        wake_exactly();
         let mut table = self.lock();
         while !table.stopped {
             let now = clock.monotonic();
@@ -117,6 +118,10 @@ impl Sleep for PreciseSleep {
             alarm: Arc::clone(&self.alarm),
             place: (end, id),
         })
+    }
+
+    fn is_real_time(&self) -> bool {
+        true
     }
 }
 

@@ -15,6 +15,7 @@ use std::time::Duration;
 use dueline::store::WakeStore;
 use tokio::sync::oneshot;
 
+use crate::host::wake_exactly;
 use crate::plan::{Book, Window, window_of};
 use crate::shared::{Settings, Shared};
 use crate::signal::{Signal, block_on};
@@ -86,6 +87,7 @@ impl Scheduler {
 
     /// Runs until the driver has stopped.
     fn run(mut self) {
+        wake_exactly();
         while self.shared.pool.stage() < Stage::Stopped {
             let reading = self.pass();
             self.sleep(reading);

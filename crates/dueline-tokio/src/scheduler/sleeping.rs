@@ -16,6 +16,10 @@ impl Scheduler {
         if wait.is_zero() {
             return;
         }
+        if self.shared.engine.runtime().sleeps_in_real_time() {
+            let end = reading.monotonic.saturating_add(wait);
+            return self.signal.wait_for(end.saturating_sub(self.monotonic()));
+        }
         let mut nap = self.shared.engine.runtime().sleep(wait);
         let waker = Waker::from(Arc::clone(&self.signal));
         if nap
