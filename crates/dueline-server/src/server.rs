@@ -1,4 +1,5 @@
 use std::fs;
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -128,7 +129,7 @@ async fn open(config: &Config, runtime: &Runtime) -> Result<Opened, StartError> 
     let data_dir = config.data_dir.clone();
     let options = Options::new(Arc::clone(runtime.clock())).durability(config.durability);
     let opening = move || {
-        fs::create_dir_all(&data_dir).map_err(|source| StartError::DataDir {
+        make_private(&data_dir).map_err(|source| StartError::DataDir {
             path: data_dir.clone(),
             source,
         })?;
@@ -141,6 +142,16 @@ async fn open(config: &Config, runtime: &Runtime) -> Result<Opened, StartError> 
         Ok(opened) => opened,
         Err(error) => Err(StartError::Internal(error.to_string())),
     }
+}
+
+/// Makes the data directory, if it is missing, for its owner alone: payloads and the signing secret
+/// lie in it. One that is there keeps its mode.
+fn make_private(data_dir: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(data_dir)
 }
 
 fn registry(

@@ -38,6 +38,19 @@ async fn addresses_that_others_can_reach_are_refused() {
     );
 }
 
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_data_directory_that_is_made_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let made = folder.path().join("state").join("dueline");
+    let config = Config::new(&made).listen("127.0.0.1:0".parse().unwrap());
+    let server = Server::start(config).await.unwrap();
+    let mode = std::fs::metadata(&made).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    server.shutdown().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_server_over_the_same_data_is_refused() {
     let harness = Harness::start().await;
