@@ -7,8 +7,10 @@
     reason = "a benchmark prints what it measured by the real clock"
 )]
 
+mod backlog;
 mod fire;
 mod lateness;
+mod memory;
 mod pending;
 mod raw;
 mod thread;
@@ -35,6 +37,18 @@ enum Bench {
         /// Timers a commit.
         #[arg(long, default_values_t = [1u16, 32, 64, 256, 1_024])]
         group: Vec<u16>,
+    },
+    /// Drains a backlog of one partition under a small budget, with a write between any two ticks.
+    Backlog {
+        /// Timers in all.
+        #[arg(long, default_value_t = 1_000_000)]
+        timers: u64,
+        /// Most fires of a tick.
+        #[arg(long, default_value_t = 100)]
+        fires_max: u32,
+        /// Most time of a tick, in milliseconds.
+        #[arg(long, default_value_t = 20)]
+        elapsed_max_ms: u64,
     },
     /// How late handlers start under a light, steady load, with the driver and SQLite.
     Lateness {
@@ -69,6 +83,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             rounds,
             group,
         } => fire::run(timers, rounds, &group),
+        Bench::Backlog {
+            timers,
+            fires_max,
+            elapsed_max_ms,
+        } => backlog::run(timers, fires_max, elapsed_max_ms),
         Bench::Lateness { timers, apart_ms } => lateness::run(timers, apart_ms),
         Bench::Pending {
             timers,

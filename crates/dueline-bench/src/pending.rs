@@ -11,6 +11,8 @@ use dueline::store::{NamespaceStore, Partition};
 use dueline::timers::{Policy, Timer, TimerKind, Timers};
 use dueline_sqlite::{Options, SqliteStore};
 
+use crate::memory;
+
 /// The kind of the server's webhooks.
 const WEBHOOK: TimerKind = TimerKind(16);
 const HOUR_MS: u64 = 3_600_000;
@@ -52,6 +54,7 @@ pub(crate) fn run(
             .stderr(Stdio::null())
             .spawn()?,
     );
+    let server_id = running.0.id().to_string();
     while !is_ready(address) {
         if let Some(status) = running.0.try_wait()? {
             return Err(format!("the server stopped: {status}").into());
@@ -64,13 +67,13 @@ pub(crate) fn run(
     println!(
         "ready after {:.3} s, resident {} MiB",
         started.elapsed().as_secs_f64(),
-        rss_mib(&running, "VmRSS")?
+        memory::mib(&server_id, "VmRSS")?
     );
     std::thread::sleep(Duration::from_secs(watch_s));
     println!(
         "after {watch_s} s resident {} MiB, at most {} MiB",
-        rss_mib(&running, "VmRSS")?,
-        rss_mib(&running, "VmHWM")?
+        memory::mib(&server_id, "VmRSS")?,
+        memory::mib(&server_id, "VmHWM")?
     );
     Ok(())
 }
@@ -142,15 +145,4 @@ fn is_ready(address: SocketAddr) -> bool {
     asked.is_ok()
         && connection.read_to_string(&mut answer).is_ok()
         && answer.starts_with("HTTP/1.1 200")
-}
-
-/// A figure of the server's memory as the kernel tells it.
-fn rss_mib(running: &Running, name: &str) -> Result<u64, Box<dyn std::error::Error>> {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", running.0.id()))?;
-    let kib: u64 = status
-        .lines()
-        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
-        .and_then(|rest| rest.trim().trim_end_matches(" kB").parse().ok())
-        .ok_or("the kernel does not tell the memory of the server")?;
-    Ok(kib / 1_024)
 }
