@@ -15,6 +15,9 @@ pub(super) fn set_up(format: LogFormat) {
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)
+        // A log that nobody reads, or that lies on a full disk, must not stop a delivery: complaining
+        // of it on the same standard error would panic.
+        .log_internal_errors(false)
         .with_ansi(io::stderr().is_terminal());
     match format {
         LogFormat::Text => lines.with_target(false).init(),
