@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use dueline::runtime::Runtime;
 use dueline::timers::{KindSet, TimerKind};
 
 use crate::signal::Signal;
@@ -24,6 +25,8 @@ pub(crate) struct Looks {
 #[derive(Debug, Default)]
 struct Table {
     groups: Vec<GroupLooks>,
+    /// Whose clock the driver goes by; `None` before it has begun.
+    runtime: Option<Runtime>,
     /// The driver sleeps until this time; 0 while it is awake, since it will look before it sleeps.
     asleep_until_ms: u64,
 }
@@ -42,8 +45,9 @@ impl Looks {
     }
 
     /// Begins to take note, with nothing read of any group.
-    pub(crate) fn watch(&self, groups: impl IntoIterator<Item = KindSet>) {
+    pub(crate) fn watch(&self, groups: impl IntoIterator<Item = KindSet>, runtime: &Runtime) {
         let mut table = self.lock();
+        table.runtime = Some(runtime.clone());
         table.groups = groups
             .into_iter()
             .map(|kinds| GroupLooks {
@@ -54,11 +58,16 @@ impl Looks {
             .collect();
     }
 
-    /// Lanes may have stored wakes at these times. Wakes the driver if it sleeps beyond one.
+    /// Lanes may have stored wakes at these times, or now at those that are over: a store sets no
+    /// wake before its own time. Called behind the commit, so that its wake is not later than the
+    /// time noted. Noted as earlier, it might be looked for by a reading of the clock that is older
+    /// than the wake, not be found, and be forgotten. Wakes the driver if it sleeps beyond one.
     pub(crate) fn lower(&self, lanes: impl Iterator<Item = (TimerKind, u64)>) {
         let mut table = self.lock();
+        let now_ms = table.now_ms();
         let mut earliest_ms = u64::MAX;
         for (kind, at_ms) in lanes {
+            let at_ms = at_ms.max(now_ms);
             let Some(group) = table
                 .groups
                 .iter_mut()
@@ -76,6 +85,16 @@ impl Looks {
         if wakes {
             self.signal.raise();
         }
+    }
+
+    /// A settle has left these wakes. One that lies ahead has been told of when its row was put, or
+    /// read as the wake it takes the place of; one that had to be set to now has not.
+    pub(crate) fn settled(&self, lanes: impl Iterator<Item = (TimerKind, Option<u64>)>) {
+        let now_ms = self.lock().now_ms();
+        self.lower(lanes.filter_map(|(kind, at_ms)| {
+            let at_ms = at_ms.filter(|at_ms| *at_ms <= now_ms)?;
+            Some((kind, at_ms))
+        }));
     }
 
     /// The driver is about to read the whole group: notes what is put from now on.
@@ -136,6 +155,12 @@ impl Looks {
     }
 }
 
+impl Table {
+    fn now_ms(&self) -> u64 {
+        self.runtime.as_ref().map_or(0, Runtime::now_ms)
+    }
+}
+
 impl GroupLooks {
     fn note(&mut self, at_ms: u64) {
         self.times_ms.insert(at_ms);
@@ -154,13 +179,16 @@ impl GroupLooks {
 
 #[cfg(test)]
 mod tests {
+    use dueline_testkit::{ManualClock, test_runtime};
+
     use super::*;
 
     const KIND: TimerKind = TimerKind(16);
 
     fn looks() -> Looks {
         let looks = Looks::default();
-        looks.watch([KindSet::from_iter([KIND])]);
+        let runtime = test_runtime(&ManualClock::new(0));
+        looks.watch([KindSet::from_iter([KIND])], &runtime);
         looks.open(0);
         looks
     }
@@ -183,6 +211,21 @@ mod tests {
         assert!(!looks.take_due(0, 69));
         assert!(looks.take_due(0, 70));
         assert_eq!(looks.next(0), (None, 100));
+    }
+
+    #[test]
+    fn what_is_overdue_is_looked_for_no_earlier_than_its_wake_can_lie() {
+        let clock = ManualClock::new(60);
+        let looks = Looks::default();
+        looks.watch([KindSet::from_iter([KIND])], &test_runtime(&clock));
+        looks.open(0);
+        lower(&looks, 10);
+        assert!(!looks.take_due(0, 59), "the store has set it to 60");
+        assert!(looks.take_due(0, 60));
+        looks.settled([(KIND, Some(61)), (KIND, None)].into_iter());
+        assert_eq!(looks.next(0).0, None, "told of before");
+        looks.settled([(KIND, Some(60))].into_iter());
+        assert_eq!(looks.next(0).0, Some(60));
     }
 
     #[test]

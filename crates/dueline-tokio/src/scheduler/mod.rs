@@ -64,9 +64,10 @@ struct Scheduler {
 impl Scheduler {
     fn new(shared: Arc<Shared>, store: Arc<dyn WakeStore>, settings: Settings) -> Self {
         let windows = window_of(shared.engine.registry(), settings.window_max);
-        shared
-            .looks
-            .watch(windows.iter().map(|window| window.kinds));
+        shared.looks.watch(
+            windows.iter().map(|window| window.kinds),
+            shared.engine.runtime(),
+        );
         Self {
             signal: Arc::clone(shared.looks.signal()),
             answered: Arc::default(),

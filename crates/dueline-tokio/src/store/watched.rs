@@ -156,14 +156,20 @@ impl NamespaceStore for Watched {
         group: Group,
     ) -> BoxFuture<'a, GroupOutcome> {
         let earliest = Earliest::of(&group.batches);
-        if earliest.is_empty() {
+        if earliest.is_empty() && group.settles.is_empty() {
             return self.inner.apply_all(partition, group);
         }
         let (inner, partition) = (Arc::clone(&self.inner), partition.clone());
+        let looks = Arc::clone(&self.looks);
+        let lanes: Vec<_> = group.settles.iter().map(|settle| settle.kind).collect();
         Box::pin(self.commit(
             earliest,
             group_may_have_committed,
-            Box::pin(async move { inner.apply_all(&partition, group).await }),
+            Box::pin(async move {
+                let done = inner.apply_all(&partition, group).await;
+                looks.settled(lanes.into_iter().zip(done.next_wakes_ms.iter().copied()));
+                done
+            }),
         ))
     }
 
@@ -233,7 +239,12 @@ impl WakeStore for Watched {
         partition: &'a Partition,
         settle: WakeSettle,
     ) -> BoxFuture<'a, Result<Option<u64>, StoreError>> {
-        self.inner.settle_wake(partition, settle)
+        let kind = settle.kind;
+        Box::pin(async move {
+            let next_ms = self.inner.settle_wake(partition, settle).await?;
+            self.looks.settled([(kind, next_ms)].into_iter());
+            Ok(next_ms)
+        })
     }
 
     fn partitions<'a>(
