@@ -69,7 +69,7 @@ impl Shared {
     }
 }
 
-fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<()> {
+pub(crate) fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<()> {
     connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |_| Ok(()))
 }
 
