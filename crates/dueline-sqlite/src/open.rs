@@ -25,6 +25,8 @@ pub(crate) struct WriteSide {
     pub(crate) restart_at_pages: u64,
     /// Whether the last checkpoint failed, which is said once.
     pub(crate) checkpoint_failed: bool,
+    /// Pages in the log when it was last started over for want of room.
+    pub(crate) room_made_at_pages: Option<u64>,
 }
 
 /// A store just opened.
@@ -106,6 +108,7 @@ pub(crate) fn open_write_side(path: &Path, options: &Options) -> Result<WriteSid
         log_pages,
         restart_at_pages: 0,
         checkpoint_failed: false,
+        room_made_at_pages: None,
     })
 }
 
