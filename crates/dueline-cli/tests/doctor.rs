@@ -171,3 +171,39 @@ fn a_directory_that_is_not_there_or_empty_is_named() {
         "a look makes no file"
     );
 }
+
+#[test]
+fn a_log_and_a_database_that_lie_alone_are_problems() {
+    let folder = directory(false);
+    let database = folder.path().join("dueline.db");
+    let log = folder.path().join("dueline.db-wal");
+    let (kept_database, kept_log) = (
+        std::fs::read(&database).expect("a database"),
+        std::fs::read(&log).expect("a log"),
+    );
+
+    std::fs::remove_file(&log).expect("a log");
+    let (code, level, detail) = finding(folder.path(), "size");
+    assert_eq!((code, level.as_str()), (Some(1), "problem"));
+    assert!(detail.contains("the log is gone"), "{detail}");
+
+    std::fs::remove_file(&database).expect("a database");
+    std::fs::write(&log, &kept_log).expect("the log again");
+    let path = folder.path().to_str().expect("a path of text");
+    for run in [
+        doctor(folder.path(), &[]),
+        run(&["serve", "--data", path, "--listen", "127.0.0.1:0"]),
+    ] {
+        assert_eq!(run.code, Some(1), "{}", run.stderr);
+        assert!(
+            run.stderr.contains("put the database back"),
+            "{}",
+            run.stderr
+        );
+    }
+
+    std::fs::write(&database, kept_database).expect("the database again");
+    let (code, _, detail) = finding(folder.path(), "timers");
+    assert_eq!(code, Some(0));
+    assert!(detail.starts_with("1 in 1 partition"), "{detail}");
+}

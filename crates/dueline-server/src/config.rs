@@ -30,6 +30,7 @@ pub struct Config {
     pub(crate) durability: Durability,
     pub(crate) allow_private_targets: bool,
     pub(crate) deliveries_max: u32,
+    pub(crate) connections_max: u32,
     pub(crate) grace: Duration,
     pub(crate) runtime: Option<Runtime>,
     pub(crate) lookup: Arc<dyn Lookup>,
@@ -45,6 +46,7 @@ impl Config {
             durability: Durability::default(),
             allow_private_targets: false,
             deliveries_max: 256,
+            connections_max: 512,
             grace: Duration::from_secs(10),
             runtime: None,
             lookup: Arc::new(SystemLookup),
@@ -73,6 +75,13 @@ impl Config {
     /// Most deliveries under way at a time, at least 1. Default: 256.
     pub fn deliveries_max(mut self, deliveries: u32) -> Self {
         self.deliveries_max = deliveries.max(1);
+        self
+    }
+
+    /// Most connections that clients hold at a time, at least 1; later ones wait. Default: 512, which
+    /// together with the deliveries stays below the 1,024 open files that a process usually may have.
+    pub fn connections_max(mut self, connections: u32) -> Self {
+        self.connections_max = connections.max(1);
         self
     }
 
@@ -108,6 +117,7 @@ impl fmt::Debug for Config {
             .field("durability", &self.durability)
             .field("allow_private_targets", &self.allow_private_targets)
             .field("deliveries_max", &self.deliveries_max)
+            .field("connections_max", &self.connections_max)
             .field("grace", &self.grace)
             .finish_non_exhaustive()
     }

@@ -29,6 +29,7 @@
 #![forbid(unsafe_code)]
 
 mod config;
+mod connections;
 mod driver_health;
 mod error;
 mod guard;

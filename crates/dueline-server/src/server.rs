@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::serve::ListenerExt;
 use dueline::runtime::Runtime;
 use dueline::timers::{Engine, Registration, Registry};
 use dueline_sqlite::{Durability, Options, SqliteStore};
@@ -15,6 +14,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::config::Config;
+use crate::connections::BoundedListener;
 use crate::driver_health::HandleHealth;
 use crate::error::StartError;
 use crate::routes::router;
@@ -102,6 +102,7 @@ impl Server {
         );
         let (stop, stopped) = watch::channel(false);
         let mut http = JoinSet::new();
+        let listener = BoundedListener::new(listener, config.connections_max, runtime.clone());
         http.spawn(serve(listener, service, stopped));
         tracing::debug!(
             %address,
@@ -176,17 +177,11 @@ fn registry(
         .map_err(|error| StartError::Internal(error.to_string()))
 }
 
-async fn serve(listener: TcpListener, service: Service, mut stopped: watch::Receiver<bool>) {
+async fn serve(listener: BoundedListener, service: Service, mut stopped: watch::Receiver<bool>) {
     let stopped = async move {
         // An error means that the server was dropped, which is a stop too.
         let _ = stopped.wait_for(|stopped| *stopped).await;
     };
-    let listener = listener.tap_io(|socket| {
-        // Answers are small: waiting to fill a packet would only delay them.
-        if let Err(error) = socket.set_nodelay(true) {
-            tracing::debug!(%error, "a socket keeps its delay");
-        }
-    });
     let served = axum::serve(listener, router(service)).with_graceful_shutdown(stopped);
     if let Err(error) = served.await {
         tracing::error!(%error, "the listener failed");

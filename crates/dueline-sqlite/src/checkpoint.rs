@@ -12,6 +12,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use crate::counters::count;
+use crate::open::WriteSide;
 use crate::shared::Shared;
 
 /// Pages in the log from which it is checkpointed: 16 MiB.
@@ -56,10 +57,38 @@ impl Shared {
         side.checkpoint_failed = failed;
     }
 
+    /// Starts the log over after a commit that found no room: most of the room that the store takes
+    /// may be log whose pages are in the database already, or fit into it. Tried once until a
+    /// commit succeeds or the log has another length, so that a store that stays full does not do it
+    /// at every call. `true` if the commit may be worth another try.
+    pub(crate) fn make_room(&self, side: &mut WriteSide) -> bool {
+        let pages = side.log_pages.load(Ordering::Relaxed);
+        if side.room_made_at_pages == Some(pages) {
+            return false;
+        }
+        side.room_made_at_pages = Some(pages);
+        count(&self.counting.checkpoints);
+        self.gate.hold();
+        let done = restart(&side.backend.connection, self.options.busy_timeout);
+        self.gate.release();
+        match done {
+            Ok(true) => true,
+            // A reader stays: another time.
+            Ok(false) => {
+                side.room_made_at_pages = None;
+                false
+            }
+            Err(error) => {
+                tracing::warn!(%error, pages, "no room, and none can be made out of the log");
+                false
+            }
+        }
+    }
+
     /// Checkpoints as much as can be without waiting for anybody.
     pub(crate) fn checkpoint_now(&self) -> rusqlite::Result<()> {
         let done = match self.locked_write_side().as_ref() {
-            Some(side) => checkpoint(&side.backend.connection, "PASSIVE"),
+            Some(side) => checkpoint(&side.backend.connection, "PASSIVE").map(|_| ()),
             None => Ok(()),
         };
         count(&self.counting.checkpoints);
@@ -69,11 +98,14 @@ impl Shared {
     }
 }
 
-fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<()> {
-    connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |_| Ok(()))
+/// Checkpoints; `true` unless somebody was in the way.
+pub(crate) fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<bool> {
+    connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| {
+        Ok(row.get::<_, i64>(0)? == 0)
+    })
 }
 
-fn restart(connection: &Connection, busy_timeout: Duration) -> rusqlite::Result<()> {
+fn restart(connection: &Connection, busy_timeout: Duration) -> rusqlite::Result<bool> {
     connection.busy_timeout(RESTART_WAIT)?;
     let done = checkpoint(connection, "RESTART");
     connection.busy_timeout(busy_timeout)?;

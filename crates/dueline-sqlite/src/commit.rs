@@ -94,7 +94,14 @@ impl Shared {
         for _ in &groups {
             count(&self.counting.applies);
         }
-        match self.attempt_groups(side, &groups) {
+        let mut attempted = self.attempt_groups(side, &groups);
+        if let Err(Failure::Inside(error)) = &attempted
+            && error.kind() == StoreErrorKind::Full
+            && side.as_mut().is_some_and(|side| self.make_room(side))
+        {
+            attempted = self.attempt_groups(side, &groups);
+        }
+        match attempted {
             Ok(outcomes) => {
                 for (work, outcome) in groups.into_iter().zip(outcomes) {
                     replies.push(Box::new(|| work.answer.send(outcome)));
@@ -167,6 +174,7 @@ impl Shared {
             Ok((done, memory)) => {
                 self.commit(side)?;
                 side.writer.committed(memory);
+                side.room_made_at_pages = None;
                 count(&self.counting.commits);
                 Ok(done)
             }

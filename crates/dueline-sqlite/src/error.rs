@@ -63,6 +63,19 @@ pub enum OpenError {
         /// The database.
         path: PathBuf,
     },
+    /// The log of the database is there, and the database is gone or empty.
+    #[error(
+        "{} is missing or empty, and its log {} is there: put the database back beside it, or move \
+         the log away to start anew",
+        path.display(),
+        log.display()
+    )]
+    LogWithoutDatabase {
+        /// The database.
+        path: PathBuf,
+        /// The log beside it.
+        log: PathBuf,
+    },
     /// The file system allows no write-ahead log, without which reads and writes block each other.
     #[error("the file system of {} allows no write-ahead log; use a local disk", path.display())]
     NoLog {

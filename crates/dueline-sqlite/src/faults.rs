@@ -237,8 +237,12 @@ mod tests {
         let store = open(&folder);
         assert_eq!(put(&store, "row"), Ok(BatchOutcome::Committed));
         fail(&store, &[CommitFault::Full]);
+        let passing = put(&store, "passing");
+        assert_eq!(passing, Ok(BatchOutcome::Committed), "the log gave room");
+        fail(&store, &[CommitFault::Full, CommitFault::Full]);
         assert_eq!(put(&store, "more"), Err(StoreErrorKind::Full));
         assert_eq!(has(&store, "more"), Ok(false));
+        // The log has just been started over, and is not again.
         fail(&store, &[CommitFault::Full]);
         let delete = block_on(store.apply(&home(), Batch::new().delete("row")));
         assert_eq!(delete.unwrap_err().kind(), StoreErrorKind::Unavailable);

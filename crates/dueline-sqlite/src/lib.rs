@@ -58,6 +58,7 @@ mod foreign;
 mod gate;
 mod inbox;
 pub mod inspect;
+mod left_log;
 mod lock;
 mod oneshot;
 mod open;

@@ -9,7 +9,9 @@ use dueline::store::StoreError;
 use rusqlite::{Connection, OpenFlags, hooks::Wal};
 
 use crate::backend::Backend;
+use crate::checkpoint::checkpoint;
 use crate::error::OpenError;
+use crate::left_log::LeftLog;
 use crate::options::{Durability, Options};
 
 /// The write connection and what its writer remembers.
@@ -23,6 +25,8 @@ pub(crate) struct WriteSide {
     pub(crate) restart_at_pages: u64,
     /// Whether the last checkpoint failed, which is said once.
     pub(crate) checkpoint_failed: bool,
+    /// Pages in the log when it was last started over for want of room.
+    pub(crate) room_made_at_pages: Option<u64>,
 }
 
 /// A store just opened.
@@ -34,16 +38,26 @@ pub(crate) struct Opened {
 
 /// Opens the database, creating or migrating it, and marks it as being written.
 pub(crate) fn open(path: &Path, options: &Options) -> Result<Opened, OpenError> {
+    let left_log = LeftLog::beside(path)?;
     let side = open_write_side(path, options)?;
     let from_store = |error| OpenError::from_store(path, error);
     let from_sqlite = |error| OpenError::from_sqlite(path, error);
     let unclean = schema::unclean_mark(&side.backend).map_err(from_store)?;
+    if unclean && left_log == LeftLog::Missing {
+        tracing::warn!(
+            path = %path.display(),
+            "the last writer did not close the database, and its log is gone: if somebody deleted the \
+             log, or copied the database without it, what was committed last is lost"
+        );
+    }
     if !unclean {
         side.backend
             .control("BEGIN IMMEDIATE")
             .map_err(from_sqlite)?;
         schema::set_unclean_mark(&side.backend, true).map_err(from_store)?;
         side.backend.control("COMMIT").map_err(from_sqlite)?;
+        // Into the file itself, which then says even without its log that there was one.
+        checkpoint(&side.backend.connection, "PASSIVE").map_err(from_sqlite)?;
     }
     let unclean_opened_at_ms = unclean.then(|| side.backend.wall_ms());
     Ok(Opened {
@@ -56,6 +70,7 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<Opened, OpenError> 
 pub(crate) fn open_write_side(path: &Path, options: &Options) -> Result<WriteSide, OpenError> {
     let from_sqlite = |error| OpenError::from_sqlite(path, error);
     let from_store = |error| OpenError::from_store(path, error);
+    LeftLog::beside(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -93,6 +108,7 @@ pub(crate) fn open_write_side(path: &Path, options: &Options) -> Result<WriteSid
         log_pages,
         restart_at_pages: 0,
         checkpoint_failed: false,
+        room_made_at_pages: None,
     })
 }
 

@@ -190,3 +190,35 @@ fn child_on_a_small_file_system() {
     apply(&store, &a, Batch::new().put("more", vec![7; 1_000]));
     assert_eq!(wakes(&store), [(5_000, "a".into(), 16)]);
 }
+
+#[test]
+fn a_log_that_fills_its_file_system_is_started_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let small = "mount -t tmpfs -o size=2m tmpfs \"$FOLDER\"";
+    in_namespace(
+        small,
+        "child_whose_log_fills_its_file_system",
+        folder.path(),
+    );
+}
+
+/// Does nothing unless another test starts it as a process of its own.
+#[test]
+fn child_whose_log_fills_its_file_system() {
+    let Some(folder) = std::env::var_os("FOLDER") else {
+        return;
+    };
+    let home = Home::new();
+    let path = std::path::PathBuf::from(folder).join("timers.db");
+    let store = SqliteStore::open(path, home.options()).unwrap();
+    let a = partition("a");
+    // The database has its size; without room to grow no log could be written into it.
+    apply(&store, &a, Batch::new().put("row", vec![7; 100_000]));
+    store.checkpoint().unwrap();
+    // 10 MiB of log for one row: long before the log is checkpointed for its length.
+    for round in 0..100 {
+        apply(&store, &a, Batch::new().put("row", vec![round; 100_000]));
+        apply(&store, &a, Batch::new().delete("row"));
+    }
+    assert_eq!(get(&store, &a, "row"), None);
+}

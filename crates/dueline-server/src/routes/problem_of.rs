@@ -138,7 +138,7 @@ fn store(error: &StoreError) -> Problem {
             StatusCode::INSUFFICIENT_STORAGE,
             "store_full",
             "The store is full",
-            "nothing was written; reading and deleting still work",
+            "nothing was written; reading still works, and deleting timers makes room",
         ),
         StoreErrorKind::Unknown => Problem::new(
             StatusCode::SERVICE_UNAVAILABLE,

@@ -117,7 +117,12 @@ impl Harness {
     /// A server over an existing folder.
     pub async fn over(folder: Arc<TempDir>, configure: impl FnOnce(Config) -> Config) -> Self {
         let server = Server::start(configure(config(&folder))).await.unwrap();
-        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        // No connection is kept: the server closes a quiet one, and a test may move the clock.
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .pool_max_idle_per_host(0)
+            .build()
+            .unwrap();
         Self {
             base: format!("http://{}", server.address()),
             server,

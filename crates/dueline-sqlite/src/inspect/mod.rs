@@ -35,6 +35,9 @@ pub struct Inspection {
     pub schema_known: i64,
     /// Whether the last writer did not close the file, or is at work in it.
     pub unclean: bool,
+    /// Whether the last writer did not close the file, nobody is at work in it, and its log is gone:
+    /// unless another program has opened and closed the file since, its newest commits are lost.
+    pub log_missing: bool,
     /// What SQLite found damaged, in its own words, at most [`PLACES_NAMED_MAX`] lines.
     pub damage: Vec<String>,
     /// What the file holds; `None` if its schema is newer than this binary, or it could not be read

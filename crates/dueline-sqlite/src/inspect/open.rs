@@ -9,12 +9,15 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use super::walk::walk;
 use super::{Inspection, PLACES_NAMED_MAX};
 use crate::error::OpenError;
+use crate::left_log::LeftLog;
 use crate::lock::FileLock;
 
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) fn inspect(path: &Path, now_ms: u64) -> Result<Inspection, OpenError> {
     let from_sqlite = |error| OpenError::from_sqlite(path, error);
+    // Before anything is opened: SQLite would delete a log without its database.
+    let left_log = LeftLog::beside(path)?;
     let file = fs::metadata(path).map_err(|error| OpenError::cannot_open(path, error))?;
     let log = fs::metadata(log_path(path)).ok();
     let in_use = FileLock::is_taken(path)?;
@@ -42,6 +45,7 @@ pub(super) fn inspect(path: &Path, now_ms: u64) -> Result<Inspection, OpenError>
         schema,
         schema_known: SCHEMA_VERSION,
         unclean,
+        log_missing: unclean && !in_use && left_log == LeftLog::Missing,
         damage,
         contents,
     })

@@ -101,6 +101,13 @@ fn integrity(inspection: &Inspection) -> Finding {
 }
 
 fn log(inspection: &Inspection) -> Finding {
+    if inspection.log_missing {
+        let detail = format!(
+            "{} of data, and the log is gone: unless another program has opened and closed the database since, what was committed last is lost; restore both files, or go on without it",
+            size(inspection.file_bytes)
+        );
+        return Finding::new("size", Level::Problem, detail);
+    }
     let log = match inspection.log_bytes {
         0 => "no log".to_owned(),
         bytes => format!("{} of log", size(bytes)),

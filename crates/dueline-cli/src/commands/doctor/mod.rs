@@ -18,6 +18,8 @@ use findings::{Level, findings};
 
 /// The database in a data directory.
 const DATABASE: &str = "dueline.db";
+/// Its log.
+const LOG: &str = "dueline.db-wal";
 
 pub(crate) fn run(doctor: &Doctor, output: &Output) -> Result<ExitCode, Failure> {
     if !doctor.data.is_dir() {
@@ -26,7 +28,8 @@ pub(crate) fn run(doctor: &Doctor, output: &Output) -> Result<ExitCode, Failure>
         });
     }
     let database = doctor.data.join(DATABASE);
-    if !database.exists() {
+    // A log without its database is a finding, which inspecting it says.
+    if !database.exists() && !doctor.data.join(LOG).exists() {
         return Err(Failure::NoDatabase { path: database });
     }
     let mut repaired = None;
