@@ -282,6 +282,10 @@ impl WakeStore for Watched {
 
 impl fmt::Debug for Watched {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn end_reads(&self) {
+        self.inner.end_reads();
+    }
+
         f.debug_struct("Watched")
             .field("inner", &self.inner)
             .finish_non_exhaustive()
