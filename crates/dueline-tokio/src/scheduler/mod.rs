@@ -57,6 +57,8 @@ struct Scheduler {
     requeue: RequeueWalk,
     overruns: Overruns,
     drains: Vec<oneshot::Sender<usize>>,
+    /// Up to where the clock had come before it was set back, until that has been looked at.
+    set_back_from_ms: Option<u64>,
     status: Status,
 }
 
@@ -77,6 +79,7 @@ impl Scheduler {
             requeue: RequeueWalk::new(shared.engine.registry()),
             overruns: Overruns::new(shared.engine.registry(), settings.budget),
             drains: Vec::new(),
+            set_back_from_ms: None,
             status: Status::default(),
             windows,
             store,
@@ -104,6 +107,7 @@ impl Scheduler {
         self.take_messages(reading);
         if self.starts_ticks() {
             self.book.end_holds(reading.monotonic);
+            self.look_past_set_back(reading);
             self.collect_due(reading.now_ms);
             self.read_store(reading);
             self.collect_due(reading.now_ms);
@@ -126,6 +130,12 @@ impl Scheduler {
         if reading.jumped_ms != 0 {
             self.status.clock_jumps += 1;
             self.status.last_clock_jump_ms = reading.jumped_ms;
+            if reading.jumped_ms < 0 {
+                // The size of a jump is known to a millisecond either way.
+                let by_ms = reading.jumped_ms.unsigned_abs().saturating_add(2);
+                let was_ms = reading.now_ms.saturating_add(by_ms);
+                self.set_back_from_ms = self.set_back_from_ms.max(Some(was_ms));
+            }
             tracing::warn!(
                 jumped_ms = reading.jumped_ms,
                 now_ms = reading.now_ms,
