@@ -86,12 +86,8 @@ async fn what_was_overdue_before_the_clock_jumped_back_and_still_is_does_not_wai
     }
     world.clock.jump_wall_ms(-60_000);
     handle.resume();
-    let fired = tokio::time::timeout(Duration::from_secs(20), log.reached(1)).await;
-    assert!(
-        fired.is_ok(),
-        "it waits for the clock to catch up: {:?}",
-        handle.status()
-    );
+    // Without a step of the clock forward.
+    log.reached(1).await;
     run_all(&handle).await;
     assert_eq!(log.lines(), ["overdue/overdue"]);
     world.advance(&handle, Duration::from_secs(60)).await;

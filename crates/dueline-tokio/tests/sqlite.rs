@@ -142,14 +142,14 @@ async fn the_commits_of_many_partitions_that_are_due_together_share_transactions
 async fn a_tick_that_begins_behind_a_pause_sees_it_whatever_its_thread_has_read_before() {
     let folder = tempfile::tempdir().expect("a folder");
     let (runtime, log) = (system_runtime().expect("a host"), Arc::new(Log::default()));
-    let (entered, mut has_entered) = tokio::sync::mpsc::unbounded_channel();
+    let (entered, mut has_entered) = tokio::sync::mpsc::channel(1);
     let (go, gone) = std::sync::mpsc::channel::<()>();
     let (gone, door) = (Mutex::new(gone), Door::closed());
     let behind = door.clone();
     // It keeps the only thread, whose tick has read by then, and goes on to wait.
     let keeps_thread = Registration::inline(handler(move |_, _| {
         let behind = behind.clone();
-        entered.send(()).expect("the test waits");
+        entered.try_send(()).expect("the test waits");
         gone.lock()
             .expect("one call")
             .recv()

@@ -187,8 +187,8 @@ async fn a_commit_given_up_on_a_thread_without_an_async_runtime_still_wakes_the_
     });
     gives_up.join().expect("it gives up");
     door.open();
-    let fired = tokio::time::timeout(Duration::from_secs(20), log.reached(1)).await;
-    assert!(fired.is_ok(), "neither committed nor told");
+    log.reached(1).await;
+    assert_eq!(log.lines(), ["a/kept"]);
 }
 
 #[tokio::test]
