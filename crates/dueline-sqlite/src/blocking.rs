@@ -20,8 +20,8 @@ use crate::store::Owner;
 /// The handle for threads that may block.
 ///
 /// Reads run where they are polled, on a connection of the thread's own, in one read transaction
-/// from the first read to the next apply or [`before_park`](WakeStore::before_park). Applies queue;
-/// `before_park` commits them, and whatever else waits, if nobody else is committing. A thread that
+/// from the first read to the next apply, [`end_reads`](WakeStore::end_reads) or
+/// [`before_park`](WakeStore::before_park). Applies queue; `before_park` commits them, and whatever else waits, if nobody else is committing. A thread that
 /// never calls it is served by the writer thread, some milliseconds later.
 #[derive(Debug)]
 pub(crate) struct BlockingStore {
@@ -65,12 +65,6 @@ impl BlockingStore {
             let session = session(self.shared());
             locked(&session).read(self.shared(), read)
         })
-    }
-
-    /// Ends this thread's read transaction: before a write is sent, because a commit must not find
-    /// it open, and after it has come back, because the thread must see it.
-    fn end_reads(&self) {
-        locked(&session(self.shared())).end();
     }
 }
 
@@ -199,6 +193,12 @@ impl WakeStore for BlockingStore {
 
     fn unclean_opened_at_ms(&self) -> Option<u64> {
         self.shared().unclean_opened_at_ms
+    }
+
+    /// Ends this thread's read transaction: also before a write is sent, because a commit must not
+    /// find it open, and after it has come back, because the thread must see it.
+    fn end_reads(&self) {
+        locked(&session(self.shared())).end();
     }
 
     fn before_park(&self) {

@@ -68,6 +68,32 @@ async fn a_clock_that_jumps_back_makes_nothing_fire_early_or_twice() {
     );
 }
 
+/// The wake of an overdue lane lies where the clock was when it was set. A clock that is set back
+/// afterwards leaves it in the future, though its timers have long been due.
+#[tokio::test]
+async fn what_was_overdue_before_the_clock_jumped_back_and_still_is_does_not_wait() {
+    let (world, log) = (World::new(), Arc::new(Log::default()));
+    let driver = world.driver(registry_of(LOGGED, logging(&log)));
+    let handle = driver.start().expect("starts");
+    run_all(&handle).await;
+    handle.pause();
+    for (reference, due_ms) in [
+        ("overdue", START_MS - 600_000),
+        ("not-any-more", START_MS - 1),
+    ] {
+        let timer = Timer::new(LOGGED, reference).due_at(due_ms);
+        schedule(handle.timers(), reference, timer).await;
+    }
+    world.clock.jump_wall_ms(-60_000);
+    handle.resume();
+    // Without a step of the clock forward.
+    log.reached(1).await;
+    run_all(&handle).await;
+    assert_eq!(log.lines(), ["overdue/overdue"]);
+    world.advance(&handle, Duration::from_secs(60)).await;
+    assert_eq!(log.len(), 2);
+}
+
 #[test]
 fn a_precise_sleep_never_ends_early_and_sleeps_end_in_their_order() {
     let clock = Arc::new(SystemClock::new());

@@ -12,17 +12,17 @@ mod rig;
 
 use std::future::Future;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
 use dueline::runtime::Runtime;
 use dueline::store::Batch;
-use dueline::timers::{Engine, Fired, Policy, Registration, Timer};
+use dueline::timers::{Engine, Fired, Policy, Registration, Timer, TimerKind};
 use dueline_sqlite::{Options, SqliteStore};
 use dueline_testkit::handler;
 use dueline_tokio::{Driver, DriverStore, Handle, system_runtime};
-use rig::{LOGGED, Log, logging, named, registry_of, run_all, schedule};
+use rig::{Door, LOGGED, Log, logging, named, registry_of, run_all, schedule};
 
 fn start(path: &Path, runtime: &Runtime, registration: Registration) -> (Arc<SqliteStore>, Handle) {
     let options = Options::new(Arc::clone(runtime.clock()));
@@ -136,4 +136,52 @@ async fn the_commits_of_many_partitions_that_are_due_together_share_transactions
         commits <= 64,
         "{commits} transactions for {applies} commits asked for"
     );
+}
+
+#[tokio::test]
+async fn a_tick_that_begins_behind_a_pause_sees_it_whatever_its_thread_has_read_before() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (runtime, log) = (system_runtime().expect("a host"), Arc::new(Log::default()));
+    let (entered, mut has_entered) = tokio::sync::mpsc::channel(1);
+    let (go, gone) = std::sync::mpsc::channel::<()>();
+    let (gone, door) = (Mutex::new(gone), Door::closed());
+    let behind = door.clone();
+    // It keeps the only thread, whose tick has read by then, and goes on to wait.
+    let keeps_thread = Registration::inline(handler(move |_, _| {
+        let behind = behind.clone();
+        entered.try_send(()).expect("the test waits");
+        gone.lock()
+            .expect("one call")
+            .recv()
+            .expect("the test goes on");
+        Box::pin(async move {
+            behind.pass().await;
+            Ok(Fired::Done(Batch::new()))
+        })
+    }));
+    let keeping = TimerKind(17);
+    let registry = registry_of(LOGGED, logging(&log));
+    let registry = registry.with(keeping, keeps_thread).expect("another kind");
+    let options = Options::new(Arc::clone(runtime.clock()));
+    let path = folder.path().join("timers.db");
+    let store = DriverStore::from(Arc::new(SqliteStore::open(path, options).expect("opens")));
+    let engine = Engine::new(store.to_store(), runtime.clone(), registry);
+    let driver = Driver::builder(engine, store).tick_threads(1);
+    let handle = driver.without_audit().start().expect("starts");
+    handle.pause();
+    schedule(handle.timers(), "a", Timer::new(keeping, "keeps")).await;
+    schedule(handle.timers(), "b", Timer::new(LOGGED, "paused")).await;
+    handle.resume();
+    has_entered.recv().await.expect("the first tick runs");
+
+    let paused = handle.pause_kind(&named("b"), LOGGED).await;
+    assert!(paused.expect("it is paused"));
+    go.send(()).expect("the handler waits");
+    while handle.status().ticks == 0 {
+        tokio::task::yield_now().await;
+    }
+    door.open();
+    run_all(&handle).await;
+    assert_eq!(handle.status().totals.fired, 1);
+    assert_eq!(log.len(), 0, "the pause was there before the tick began");
 }

@@ -168,6 +168,30 @@ async fn a_commit_whose_caller_gave_up_still_wakes_the_driver_when_it_commits() 
 }
 
 #[tokio::test]
+async fn a_commit_given_up_on_a_thread_without_an_async_runtime_still_wakes_the_driver() {
+    let (world, log, door) = (World::new(), Arc::new(Log::default()), Door::closed());
+    let store = Arc::new(GateStore::new(world.store.clone(), door.clone()));
+    let handle = world
+        .driver_on(store, registry_of(LOGGED, logging(&log)))
+        .start()
+        .expect("starts");
+    run_all(&handle).await;
+
+    let timers = handle.timers().clone();
+    let gives_up = std::thread::spawn(move || {
+        let partition = named("a");
+        let timer = Timer::new(LOGGED, "kept").due_at(START_MS);
+        let mut request = Box::pin(timers.schedule(&partition, timer, Policy::Replace));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(request.as_mut().poll(&mut context).is_pending());
+    });
+    gives_up.join().expect("it gives up");
+    door.open();
+    log.reached(1).await;
+    assert_eq!(log.lines(), ["a/kept"]);
+}
+
+#[tokio::test]
 async fn a_commit_that_was_never_begun_is_not_made() {
     let (world, log) = (World::new(), Arc::new(Log::default()));
     let handle = world

@@ -51,6 +51,8 @@ pub fn kind_zero_is_a_lane(make: Make<'_>) {
     subject.commit(&p, Batch::new().put(key(&[]), "bare"));
     let served = subject.lane_wakes(&p, TimerKind::INVALID);
     assert_eq!(served.first(), Some(&NOW_MS));
+    // Nobody can pause it, whatever lies where its pause would.
+    subject.commit(&p, Batch::new().put([class::PAUSE, 0, 0].to_vec(), "stray"));
     assert_eq!(
         subject.settle(&p, TimerKind::INVALID, &served),
         Some(NOW_MS)

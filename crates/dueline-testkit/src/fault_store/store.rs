@@ -251,6 +251,10 @@ impl WakeStore for FaultStore {
         claimed.unwrap_or_else(|| self.inner.unclean_opened_at_ms())
     }
 
+    fn end_reads(&self) {
+        self.inner.end_reads();
+    }
+
     fn before_park(&self) {
         self.inner.before_park();
     }

@@ -58,6 +58,8 @@ struct Scheduler {
     requeue: RequeueWalk,
     overruns: Overruns,
     drains: Vec<oneshot::Sender<usize>>,
+    /// Up to where the clock had come before it was set back, until that has been looked at.
+    set_back_from_ms: Option<u64>,
     status: Status,
 }
 
@@ -78,6 +80,7 @@ impl Scheduler {
             requeue: RequeueWalk::new(shared.engine.registry()),
             overruns: Overruns::new(shared.engine.registry(), settings.budget),
             drains: Vec::new(),
+            set_back_from_ms: None,
             status: Status::default(),
             windows,
             store,
@@ -106,6 +109,7 @@ impl Scheduler {
         self.take_messages(reading);
         if self.starts_ticks() {
             self.book.end_holds(reading.monotonic);
+            self.look_past_set_back(reading);
             self.collect_due(reading.now_ms);
             self.read_store(reading);
             self.collect_due(reading.now_ms);
@@ -128,6 +132,12 @@ impl Scheduler {
         if reading.jumped_ms != 0 {
             self.status.clock_jumps += 1;
             self.status.last_clock_jump_ms = reading.jumped_ms;
+            if reading.jumped_ms < 0 {
+                // The size of a jump is known to a millisecond either way.
+                let by_ms = reading.jumped_ms.unsigned_abs().saturating_add(2);
+                let was_ms = reading.now_ms.saturating_add(by_ms);
+                self.set_back_from_ms = self.set_back_from_ms.max(Some(was_ms));
+            }
             tracing::warn!(
                 jumped_ms = reading.jumped_ms,
                 now_ms = reading.now_ms,
@@ -143,6 +153,8 @@ impl Scheduler {
         if self.drains.is_empty() || !self.starts_ticks() {
             return;
         }
+        // Whoever asked behind the pass's reading of the clock means what is due by then.
+        let now_ms = now_ms.max(self.shared.engine.runtime().now_ms());
         let busy = self.book.queued() > 0
             || self.book.running() > 0
             || self.shared.calls.outstanding() > 0

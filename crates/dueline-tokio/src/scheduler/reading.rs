@@ -84,6 +84,26 @@ impl Scheduler {
         }
     }
 
+    /// After the clock was set back: the wake of a lane that was overdue lies where the clock was,
+    /// ahead of now, though its timers may be due still. So all up to there is looked at once; what
+    /// is not due any more has its wake set anew.
+    pub(super) fn look_past_set_back(&mut self, reading: Reading) {
+        let Some(was_ms) = self.set_back_from_ms else {
+            return;
+        };
+        if !self.may_read(reading.monotonic) {
+            return;
+        }
+        for index in 0..self.windows.len() {
+            self.shared.looks.close(index, 0);
+        }
+        self.read_store(reading);
+        if self.reads.refused == 0 {
+            self.set_back_from_ms = None;
+            self.collect_due(was_ms);
+        }
+    }
+
     fn read_all(&mut self, news: &mut KindSet, reading: Reading) -> Result<(), StoreError> {
         let polls = self.reads.shared_store && reading.monotonic >= self.reads.next_poll;
         if polls {

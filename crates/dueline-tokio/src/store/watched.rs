@@ -3,6 +3,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::thread;
 
 use dueline::BoxFuture;
 use dueline::store::{
@@ -14,6 +15,7 @@ use dueline::timers::KindSet;
 
 use super::earliest::Earliest;
 use crate::looks::Looks;
+use crate::signal::block_on;
 
 /// What becomes of a commit whose caller stops waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,9 +111,14 @@ impl<T: Send + 'static> Drop for Commit<T> {
         if !self.started || self.abandoned == Abandoned::Dropped {
             return;
         }
+        // Detached on purpose: its caller is gone, and the store bounds how long it takes.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            // Detached on purpose: its caller is gone, and the store bounds how long it takes.
             drop(runtime.spawn(async move { drop(rest.await) }));
+        } else {
+            // A handler at its deadline, on a thread that ticks. Should there be no thread, the rest
+            // is dropped, and the driver told at once.
+            let thread = thread::Builder::new().name("dueline-commit".to_owned());
+            drop(thread.spawn(move || drop(block_on(rest, &Arc::default()))));
         }
     }
 }
@@ -273,6 +280,10 @@ impl WakeStore for Watched {
             let store: Arc<dyn WakeStore> = Arc::new(watched);
             store
         })
+    }
+
+    fn end_reads(&self) {
+        self.inner.end_reads();
     }
 
     fn before_park(&self) {

@@ -170,6 +170,8 @@ impl Executor {
                 _busy: busy,
             });
         }
+        // It sees what was committed before it began, whatever other jobs of this thread have read.
+        guarded(|| self.store.end_reads());
         self.poll(slot);
     }
 

@@ -52,12 +52,14 @@ pub(super) fn now_column(conn: &dyn SqlConn) -> i64 {
     column(u64::try_from(conn.now_ms()).unwrap_or(0))
 }
 
-/// Whether the kind is paused in the partition.
+/// Whether the kind is paused in the partition. No handler has the invalid kind, so nobody can pause
+/// it.
 pub(super) fn is_paused(conn: &dyn SqlConn, part: i64, kind: u8) -> Result<bool, StoreError> {
-    let key = PauseKey {
-        kind: TimerKind(kind),
+    let kind = TimerKind(kind);
+    if !kind.is_valid() {
+        return Ok(false);
     }
-    .encode();
+    let key = PauseKey { kind }.encode();
     exists(
         conn,
         sql::ROW_PRESENT,

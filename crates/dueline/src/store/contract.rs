@@ -49,7 +49,9 @@ pub struct PartitionStats {
 /// The reading half of a store.
 ///
 /// Reads see every batch committed before the call. No read transaction outlives one call, except
-/// between calls of one thread that promises [`WakeStore::before_park`](super::WakeStore::before_park).
+/// between calls of one thread that promises [`WakeStore::before_park`](super::WakeStore::before_park):
+/// such a thread sees what was committed before its last write or
+/// [`WakeStore::end_reads`](super::WakeStore::end_reads), and all that itself has written.
 pub trait ReadStore: MaybeSendSync + fmt::Debug {
     /// The value of one key.
     ///

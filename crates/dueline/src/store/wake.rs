@@ -177,6 +177,11 @@ pub trait WakeStore: NamespaceStore {
         None
     }
 
+    /// Ends what this thread holds open (a read transaction), so that its next read sees every commit
+    /// so far. Called by a thread of [`for_blocking_threads`](Self::for_blocking_threads) before each
+    /// piece of work that must see what was committed before it began: a tick must see a pause.
+    fn end_reads(&self) {}
+
     /// Ends what this thread holds open (a read transaction) and runs the commits it has queued.
     /// Called by a thread of [`for_blocking_threads`](Self::for_blocking_threads) before it waits.
     fn before_park(&self) {}

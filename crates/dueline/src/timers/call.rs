@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::activity::Running;
 use super::overlay::Overlay;
 use super::registry::{Handler, Registration};
+use super::run::CLAIM_SLACK_MS;
 use super::slots::Slot;
 use super::{DetachedHandler, DueTimer, Fired, HandlerError, RetryPolicy, TimerCtx, TimerKind};
 use crate::future::{BoxFuture, MaybeSendSync, catch_panic, or_deadline};
@@ -103,6 +104,9 @@ impl Claim {
     }
 }
 
+/// How late a call may begin and still have its whole deadline: half of the time to settle.
+const LATE_START_MAX: Duration = Duration::from_millis(CLAIM_SLACK_MS / 2);
+
 /// A claimed timer whose call is to be run, outside the tick, by the driver.
 ///
 /// It holds a slot of its kind until it is dropped or settled.
@@ -112,6 +116,8 @@ pub struct ClaimedCall {
     pub(crate) registration: Registration,
     pub(crate) store: Arc<dyn NamespaceStore>,
     pub(crate) runtime: Runtime,
+    /// When the claim was planned, by the monotonic clock.
+    pub(crate) since: Duration,
     /// Held until the call is settled.
     pub(crate) _slot: Slot,
     /// Held until the call is settled.
@@ -129,14 +135,38 @@ impl ClaimedCall {
         self.claim.timer.kind()
     }
 
-    /// How long the call may take.
+    /// How long the call may take, if it begins at once.
     pub fn deadline(&self) -> Duration {
         Duration::from_millis(self.registration.deadline_ms_of(&self.claim.timer))
     }
 
-    /// Runs the call: to its end, its deadline or its panic, which all end in a [`FinishedCall`].
-    pub async fn run(self) -> FinishedCall {
+    /// What is left of the claim for the call: its deadline, or less if it begins late. A call must
+    /// be over before its claim is, or the timer would run a second time beside it.
+    fn time_left(&self) -> Duration {
+        let waited = self.runtime.monotonic().saturating_sub(self.since);
         let deadline = self.deadline();
+        deadline
+            .saturating_add(LATE_START_MAX)
+            .saturating_sub(waited)
+            .min(deadline)
+    }
+
+    /// Runs the call: to its end, its deadline or its panic, which all end in a [`FinishedCall`].
+    ///
+    /// One that begins so late (the tick that claimed it went on, the store was slow) that its claim
+    /// would end first has less time; if none is left it does not begin, and its attempt is given
+    /// back.
+    pub async fn run(self) -> FinishedCall {
+        let deadline = self.time_left();
+        if deadline.is_zero() {
+            return FinishedCall {
+                call: self,
+                result: Err(HandlerError::new(
+                    "the call could not begin before its claim was about to end",
+                )),
+                is_excused: true,
+            };
+        }
         let overlay = Overlay::new(Arc::clone(&self.store), self.claim.partition.clone());
         let result = match &self.registration.handler {
             Handler::Detached(handler) => {
@@ -146,11 +176,11 @@ impl ClaimedCall {
             }
             Handler::Inline(_) => Err(HandlerError::new("an inline handler has no call")),
         };
-        let store_failed = overlay.take_fault();
+        let is_excused = overlay.take_fault();
         FinishedCall {
             call: self,
             result,
-            store_failed,
+            is_excused,
         }
     }
 }
@@ -168,8 +198,8 @@ impl fmt::Debug for ClaimedCall {
 pub struct FinishedCall {
     pub(crate) call: ClaimedCall,
     pub(crate) result: Result<CallOutput, HandlerError>,
-    /// Whether the store failed a read of the call: its failure is then not the handler's.
-    pub(crate) store_failed: bool,
+    /// Whether its failure is not the handler's: the store failed a read, or it could not begin.
+    pub(crate) is_excused: bool,
 }
 
 impl FinishedCall {

@@ -224,7 +224,7 @@ impl TickRun<'_> {
             Effect::Failed => self.report.count(kind, |counts| counts.failed += 1),
             Effect::Dead => self.report.count(kind, |counts| counts.dead += 1),
             Effect::Quarantined => self.report.quarantined += 1,
-            Effect::Claimed { slot, to } => {
+            Effect::Claimed { slot, to, since } => {
                 self.report.count(kind, |counts| counts.claimed += 1);
                 let Some(timer) = row.decode(self.engine.runtime().now_ms()) else {
                     return;
@@ -243,6 +243,7 @@ impl TickRun<'_> {
                         registration: registration.clone(),
                         store: std::sync::Arc::clone(self.engine.timers.store()),
                         runtime: self.engine.runtime().clone(),
+                        since,
                         _slot: slot,
                         _running: self.engine.activity.begin(self.partition, Some(kind)),
                     });

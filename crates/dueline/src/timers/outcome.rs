@@ -120,9 +120,10 @@ impl<'a> TickRun<'a> {
             .await
         {
             let effect = match effect {
-                Effect::Claimed { slot, .. } => Effect::Claimed {
+                Effect::Claimed { slot, since, .. } => Effect::Claimed {
                     slot,
                     to: to.clone(),
+                    since,
                 },
                 effect => effect,
             };

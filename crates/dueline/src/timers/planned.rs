@@ -1,5 +1,7 @@
 //! From what a handler said to the batch that makes it so.
 
+use std::time::Duration;
+
 use super::moves::{Move, NameGuard, guards, move_batch, name_key};
 use super::slots::Slot;
 use super::timer::validate_due;
@@ -18,7 +20,12 @@ pub(crate) enum Effect {
     Rescheduled,
     Failed,
     Dead,
-    Claimed { slot: Slot, to: Move },
+    /// The run begins to count at this moment of the monotonic clock.
+    Claimed {
+        slot: Slot,
+        to: Move,
+        since: Duration,
+    },
     Quarantined,
 }
 

@@ -228,6 +228,7 @@ impl<'a> TickRun<'a> {
             }
             return self.postpone(row, Closed::NoSlot);
         };
+        let since = self.engine.runtime().monotonic();
         let now_ms = self.engine.runtime().now_ms();
         let to = self.claim_from(timer, now_ms);
         let front = claim_bounds(timer, now_ms);
@@ -235,6 +236,7 @@ impl<'a> TickRun<'a> {
         let effect = Effect::Claimed {
             slot,
             to: to.clone(),
+            since,
         };
         let planned = planning.moved(timer, to, effect, Batch::new());
         self.stage(row, planned, CLAIMS_GROUP_MAX, Duration::ZERO)

@@ -32,14 +32,14 @@ impl Engine {
         let FinishedCall {
             call,
             result,
-            store_failed,
+            is_excused,
         } = finished;
         let run = SettleRun {
             engine: self,
             claim: &call.claim,
             registration: &call.registration,
             overlay: Overlay::new(Arc::clone(&self.tick_store), call.claim.partition().clone()),
-            store_failed,
+            is_excused,
             counts: Counts::default(),
         };
         Box::pin(run.run(result)).await
@@ -86,8 +86,8 @@ struct SettleRun<'a> {
     registration: &'a Registration,
     /// The reads of the handler; nothing is staged.
     overlay: Overlay,
-    /// Whether the store failed a read of the call.
-    store_failed: bool,
+    /// Whether the failure of the call is not the handler's.
+    is_excused: bool,
     counts: Counts,
 }
 
@@ -112,7 +112,7 @@ impl<'a> SettleRun<'a> {
                     Some(planned) => planned,
                     None => break,
                 },
-                Err(error) if self.store_failed => planning.set_back(self.timer(), error.text()),
+                Err(error) if self.is_excused => planning.set_back(self.timer(), error.text()),
                 Err(error) if error.is_undecodable() => {
                     planning.undecodable(self.timer(), error.text())
                 }
@@ -145,7 +145,7 @@ impl<'a> SettleRun<'a> {
                 break;
             }
             result = Err(HandlerError::new(failed));
-            self.store_failed = false;
+            self.is_excused = false;
         }
         self.counts
     }

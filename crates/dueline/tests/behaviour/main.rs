@@ -27,6 +27,7 @@ mod fairness;
 mod firing;
 mod full_store;
 mod interleavings;
+mod late_calls;
 mod malformed;
 mod moves;
 mod panics;
