@@ -78,7 +78,7 @@ impl Service {
                     return Ok(answer(partition, id.as_str(), spec, outcome, &standing));
                 }
                 Err(error) => match ServiceError::from(error) {
-                    ServiceError::Changed { .. } => {}
+                    ServiceError::Changed { .. } | ServiceError::Contended => {}
                     error => return Err(error),
                 },
             }
@@ -171,7 +171,12 @@ impl Service {
             let fired = session
                 .timers()
                 .fire_now(partition.partition(), WEBHOOK, &id.reference())
-                .await?;
+                .await;
+            let fired = match fired.map_err(ServiceError::from) {
+                Ok(fired) => fired,
+                Err(ServiceError::Contended) => continue,
+                Err(error) => return Err(error),
+            };
             if fired.generation != view.generation {
                 // Scheduled anew between the look and the move: look again for the answer.
                 continue;

@@ -10,8 +10,9 @@ use super::names::{PartitionName, TimerId};
 use super::shown::{Standing, TimerJson};
 use super::timer_spec::{DueWish, TimerSpec};
 
-/// How often a request looks again when the timer changes under it.
-pub(super) const LOOKS_MAX: u32 = 8;
+/// How often a request looks again when the timer changes under it. Of the requests that change one
+/// timer at a time one wins, so this is also how many of them can be sure of their turn.
+pub(super) const LOOKS_MAX: u32 = 256;
 
 impl Service {
     /// Creates or replaces a timer by its id. A pending timer that is as asked stays as it is, so
@@ -86,7 +87,9 @@ impl Service {
                 }
                 Err(error) => match ServiceError::from(error) {
                     // It changed after the look; the next look says whether the condition holds.
-                    ServiceError::Changed { .. } | ServiceError::TimerNotFound => {}
+                    ServiceError::Changed { .. }
+                    | ServiceError::TimerNotFound
+                    | ServiceError::Contended => {}
                     error => return Err(error),
                 },
             }

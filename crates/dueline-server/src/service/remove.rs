@@ -49,7 +49,7 @@ impl Service {
                     return Err(ServiceError::TimerNotFound);
                 }
                 // It changed after the look; the next look says whether the condition holds.
-                Ok(None) | Err(ServiceError::Changed { .. }) => {}
+                Ok(None) | Err(ServiceError::Changed { .. } | ServiceError::Contended) => {}
                 Err(error) => return Err(error),
             }
         }

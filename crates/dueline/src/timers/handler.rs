@@ -127,25 +127,38 @@ pub trait DetachedHandler: MaybeSendSync + 'static {
 /// It is no `std::error::Error` itself, so that the conversion can be open to all of them.
 pub struct HandlerError {
     text: String,
-    undecodable: bool,
+    fault: Fault,
+}
+
+/// Whose fault a failure is, and so what it costs the timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    Charged,
+    Uncharged,
+    Undecodable,
 }
 
 impl HandlerError {
     /// A failure: counts an attempt, and the timer is tried again after its back-off.
     pub fn new(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            undecodable: false,
-        }
+        Self::of(Fault::Charged, text.into())
+    }
+
+    /// A failure that has nothing to do with the timer: this process lacked something of its own, a
+    /// file handle or a port. The timer is tried again after its back-off, and no attempt is
+    /// counted, so no timer dies of it.
+    pub fn uncharged(text: impl Into<String>) -> Self {
+        Self::of(Fault::Uncharged, text.into())
     }
 
     /// The payload does not decode: the timer goes to the dead class at once, its bytes unchanged
     /// and no attempt charged, until a handler with a higher codec version is registered.
     pub fn undecodable(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            undecodable: true,
-        }
+        Self::of(Fault::Undecodable, text.into())
+    }
+
+    fn of(fault: Fault, text: String) -> Self {
+        Self { text, fault }
     }
 
     /// The text.
@@ -155,7 +168,12 @@ impl HandlerError {
 
     /// Whether the payload does not decode.
     pub fn is_undecodable(&self) -> bool {
-        self.undecodable
+        self.fault == Fault::Undecodable
+    }
+
+    /// Whether the failure counts no attempt although the timer is tried again.
+    pub fn is_uncharged(&self) -> bool {
+        self.fault == Fault::Uncharged
     }
 }
 
@@ -176,7 +194,7 @@ impl fmt::Debug for HandlerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HandlerError")
             .field("text", &self.text)
-            .field("undecodable", &self.undecodable)
+            .field("fault", &self.fault)
             .finish()
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::moves::{Move, NameGuard, guards, move_batch, name_key};
 use super::slots::Slot;
 use super::timer::validate_due;
-use super::{DueTimer, Fired, RetryPolicy};
+use super::{DueTimer, Fired, HandlerError, RetryPolicy};
 use crate::limits::{
     BATCH_BYTES_MAX, BATCH_BYTES_RESERVED, DUE_MS_MAX, HANDLER_OPS_MAX, PAYLOAD_BYTES_MAX,
 };
@@ -101,6 +101,17 @@ impl Planning<'_> {
         }
     }
 
+    /// The batch of a run that ended in an error.
+    pub(crate) fn error(&self, timer: &DueTimer, error: &HandlerError) -> Planned {
+        if error.is_undecodable() {
+            self.undecodable(timer, error.text())
+        } else if error.is_uncharged() {
+            self.set_back(timer, error.text())
+        } else {
+            self.failed(timer, error.text(), None)
+        }
+    }
+
     /// The batch of a failed run: to its next attempt, or to the dead class after the last.
     pub(crate) fn failed(&self, timer: &DueTimer, reason: &str, after_ms: Option<u64>) -> Planned {
         let attempt = attempts_after(timer);
@@ -127,7 +138,7 @@ impl Planning<'_> {
     }
 
     /// The batch of a payload that does not decode: to the dead class, no attempt charged.
-    pub(crate) fn undecodable(&self, timer: &DueTimer, reason: &str) -> Planned {
+    fn undecodable(&self, timer: &DueTimer, reason: &str) -> Planned {
         let attempt = attempts_after(timer).saturating_sub(1);
         let failure = Failure::new(self.runtime.now_ms(), reason);
         let reason = DeadReason::UndecodablePayload;

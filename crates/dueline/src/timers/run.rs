@@ -178,12 +178,11 @@ impl<'a> TickRun<'a> {
             Ok(fired) => planning
                 .fired(timer, fired)
                 .unwrap_or_else(|refused| planning.failed(timer, &refused, None)),
-            Err(error) if error.is_undecodable() => planning.undecodable(timer, error.text()),
-            Err(error) if faulted => {
+            Err(error) if faulted && !error.is_undecodable() => {
                 let error = crate::store::StoreError::unavailable(error.text().to_owned());
                 return self.hold(&row, &error);
             }
-            Err(error) => planning.failed(timer, error.text(), None),
+            Err(error) => planning.error(timer, &error),
         };
         self.note_failure(timer, &planned);
         let group_max = self

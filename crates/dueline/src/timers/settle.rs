@@ -113,10 +113,7 @@ impl<'a> SettleRun<'a> {
                     None => break,
                 },
                 Err(error) if self.is_excused => planning.set_back(self.timer(), error.text()),
-                Err(error) if error.is_undecodable() => {
-                    planning.undecodable(self.timer(), error.text())
-                }
-                Err(error) => planning.failed(self.timer(), error.text(), None),
+                Err(error) => planning.error(self.timer(), error),
             };
             let failed = match self.settle(&mut planning, planned).await {
                 Settled::Done => break,
@@ -178,8 +175,7 @@ impl<'a> SettleRun<'a> {
                 Ok(fired) => planning
                     .fired(timer, fired)
                     .unwrap_or_else(|refused| planning.failed(timer, &refused, None)),
-                Err(error) if error.is_undecodable() => planning.undecodable(timer, error.text()),
-                Err(error) if store_failed => {
+                Err(error) if store_failed && !error.is_undecodable() => {
                     tracing::warn!(partition = %self.claim.partition, %error, "a settle is planned again");
                     if self.engine.runtime().now_ms() >= self.claim.ends_at_ms() {
                         self.counts.held += 1;
@@ -189,7 +185,7 @@ impl<'a> SettleRun<'a> {
                     pause = (pause * 2).min(PAUSE_MAX);
                     continue;
                 }
-                Err(error) => planning.failed(timer, error.text(), None),
+                Err(error) => planning.error(timer, &error),
             });
         }
     }
