@@ -12,7 +12,11 @@ use dueline::store::{Batch, Key, Value};
 use super::Occurrence;
 
 /// Reasons of the engine's own, for which no attempt is charged.
-const STORE_FAULTS: [&str; 2] = ["the store is full", "the outcome of the commit was unknown"];
+const STORE_FAULTS: [&str; 3] = [
+    "the store is full",
+    "the outcome of the commit was unknown",
+    "the call could not begin before its claim was about to end",
+];
 
 /// Where an occurrence lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
