@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use dueline::Bytes;
 use dueline::runtime::Runtime;
+use dueline::timers::HandlerError;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{HeaderMap, StatusCode};
 
@@ -78,10 +79,10 @@ impl WebhookClient {
     ///
     /// # Errors
     /// A sentence: the target is refused, could not be reached, or broke off.
-    pub(super) async fn send(&self, outgoing: Outgoing<'_>) -> Result<Answer, String> {
+    pub(super) async fn send(&self, outgoing: Outgoing<'_>) -> Result<Answer, HandlerError> {
         let url = check_target_url(&outgoing.target.url, self.allow_private)
-            .map_err(|error| format!("refused: {error}"))?;
-        let headers = self.headers(&outgoing)?;
+            .map_err(|error| HandlerError::new(format!("refused: {error}")))?;
+        let headers = self.headers(&outgoing).map_err(HandlerError::new)?;
         let request = self.client.post(url).headers(headers).body(outgoing.body);
         let answer = request
             .send()
@@ -160,17 +161,31 @@ impl WebhookClient {
 }
 
 /// The innermost cause of a failed request, which is where the reason lies. The URL is left out: it
-/// is in the timer, and may hold a token.
-fn network_error(error: &reqwest::Error) -> String {
+/// is in the timer, and may hold a token. What this machine lacks is not charged to the timer.
+fn network_error(error: &reqwest::Error) -> HandlerError {
     let mut cause: &dyn Error = error;
     while let Some(inner) = cause.source() {
         cause = inner;
     }
-    if error.is_connect() {
+    if cause.downcast_ref().is_some_and(is_own_shortage) {
+        return HandlerError::uncharged(format!("this machine could not call out: {cause}"));
+    }
+    HandlerError::new(if error.is_connect() {
         format!("could not connect: {cause}")
     } else {
         format!("the request failed: {cause}")
-    }
+    })
+}
+
+/// Whether a connection failed for want of something of this machine: files, ports, memory.
+fn is_own_shortage(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind;
+    // No kind stands for too many open files: 23 is ENFILE, 24 EMFILE, 105 Linux's ENOBUFS.
+    matches!(
+        error.kind(),
+        ErrorKind::AddrNotAvailable | ErrorKind::OutOfMemory
+    ) || (cfg!(unix) && matches!(error.raw_os_error(), Some(23 | 24)))
+        || (cfg!(target_os = "linux") && error.raw_os_error() == Some(105))
 }
 
 fn excerpt(text: &[u8]) -> String {
@@ -188,6 +203,26 @@ fn excerpt(text: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_this_machine_lacks_is_told_from_what_the_receiver_does() {
+        use std::io::{Error, ErrorKind};
+        for own in [
+            Error::from_raw_os_error(24),
+            Error::from_raw_os_error(23),
+            Error::from(ErrorKind::AddrNotAvailable),
+        ] {
+            assert!(is_own_shortage(&own), "{own}");
+        }
+        for theirs in [
+            Error::from(ErrorKind::ConnectionRefused),
+            Error::from(ErrorKind::ConnectionReset),
+            Error::from(ErrorKind::TimedOut),
+            Error::other("name not known"),
+        ] {
+            assert!(!is_own_shortage(&theirs), "{theirs}");
+        }
+    }
 
     #[test]
     fn an_excerpt_is_one_short_line_of_text() {

@@ -60,10 +60,10 @@ impl WebhookHandler {
                 "the receiver refused the delivery"
             ),
             Err(error) => {
-                tracing::warn!(partition, id, attempt, message_id, error, "delivery failed");
+                tracing::warn!(partition, id, attempt, message_id, %error, "delivery failed");
             }
         }
-        answered.map_err(HandlerError::new)
+        answered
     }
 }
 

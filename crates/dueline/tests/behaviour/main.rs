@@ -34,4 +34,5 @@ mod panics;
 mod same_millisecond;
 mod short_pages;
 mod ticks;
+mod uncharged;
 mod undecodable;
