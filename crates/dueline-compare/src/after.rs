@@ -98,6 +98,11 @@ pub struct After {
     pub counts: Counts,
     /// The business time when the tick ended.
     pub ended_ms: u64,
+    /// The latest business time there ever was.
+    pub latest_ms: u64,
+    /// Kinds not looked at, because their wake was set at a time from which the wall clock has stepped back
+    /// (ours alone).
+    pub asleep: BTreeSet<u8>,
     /// When the partition is to be looked at again.
     pub wake_ms: Option<u64>,
 }

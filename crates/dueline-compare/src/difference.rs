@@ -46,6 +46,9 @@ pub enum Difference {
     /// The next wake is the first row that can run here; there it is 5 s away after a race, "now" after any
     /// stop, and none behind a malformed row. A stored wake of ours may be early, never late.
     WakesAreTheFirstRow,
+    /// The wake of a row that is overdue is stored at the time of the commit here, so after a step back of
+    /// the wall clock the lane waits until that time comes again; there every tick reads everything due.
+    StoredWakesWaitForTheClock,
     /// Scheduling the same timer twice makes two here; there the second overwrites the first.
     SameTimerTwice,
     /// A panic of a handler fails its timer here; there it escapes the tick and the rows behind it wait.
@@ -63,7 +66,7 @@ pub enum Difference {
 
 impl Difference {
     /// All of them.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::OrderWithinOneDue,
         Self::BudgetsAreDealtToLanes,
         Self::DeferredCountsWhatWasRead,
@@ -80,6 +83,7 @@ impl Difference {
         Self::UnknownKindsAreLeft,
         Self::MalformedRowsAreSetAside,
         Self::WakesAreTheFirstRow,
+        Self::StoredWakesWaitForTheClock,
         Self::SameTimerTwice,
         Self::PanicsAreContained,
         Self::SmallestScanLimitFires,

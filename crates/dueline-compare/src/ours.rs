@@ -44,6 +44,8 @@ pub struct Ours {
     script: Arc<Script>,
     woken: bool,
     budget: Budget,
+    /// The latest time the wall clock has shown.
+    latest_ms: u64,
     /// Floored reschedules: the due as asked, and the due in the key that the reference is given.
     floored: BTreeMap<Id, (u64, u64)>,
 }
@@ -95,6 +97,7 @@ impl Ours {
             script: Arc::clone(script),
             woken: scenario.woken,
             budget: scenario.budget,
+            latest_ms: 0,
             floored: BTreeMap::new(),
         }
     }
@@ -140,6 +143,7 @@ impl Ours {
             self.arm(fault.clone());
         }
         let wakes = self.due_wakes(step.now_ms);
+        let asleep = self.asleep(&wakes);
         let request = TickRequest {
             partition: &self.partition,
             wakes: self.woken.then_some(wakes.as_slice()),
@@ -165,7 +169,10 @@ impl Ours {
             run.told_ms = self.as_given(&run.id, run.told_ms);
         }
         after.counts = counts(&tick.report);
+        after.asleep = asleep;
         after.ended_ms = self.engine.runtime().now_ms();
+        self.latest_ms = self.latest_ms.max(after.ended_ms);
+        after.latest_ms = self.latest_ms;
         after.wake_ms = wake_ms;
         self.normalise(&mut after);
         after
@@ -219,6 +226,16 @@ impl Ours {
             .collect();
         wakes.sort_by_key(|wake| wake.at_ms);
         wakes
+    }
+
+    /// Kinds whose wake lies ahead, and not later than a time the clock has shown.
+    fn asleep(&self, due: &[LaneWake]) -> BTreeSet<u8> {
+        let seen = self.memory.wakes().into_iter();
+        let seen = seen.filter(|wake| self.woken && wake.at_ms <= self.latest_ms);
+        seen.map(|wake| wake.kind)
+            .filter(|kind| due.iter().all(|wake| wake.kind != *kind))
+            .map(|kind| kind.0)
+            .collect()
     }
 
     /// The earliest stored wake of a kind that has a handler.

@@ -105,6 +105,7 @@ pub fn run_scenario(scenario: &Scenario) -> Result<Totals, Box<Failure>> {
                 what,
             })
         })?;
+        last_ms = last_ms.max(here.ended_ms);
         totals.note(&here, &there, &found);
         ours.tidy();
         theirs.tidy();

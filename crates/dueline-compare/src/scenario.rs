@@ -12,8 +12,9 @@ pub const KINDS: [u8; 3] = [16, 17, 18];
 pub const UNKNOWN_KIND: u8 = 40;
 /// The kind in the keys of malformed rows.
 pub const MALFORMED_KIND: u8 = 17;
-/// Rows a partition holds at most: fewer than a page of either engine.
+/// Rows a partition holds at most: fewer than a page of either engine, unless the scenario is big.
 const ROWS_MAX: usize = 50;
+const BIG_ROWS_MAX: usize = 180;
 const START_MS: u64 = 1_700_000_000_000;
 
 /// What one tick may do.
@@ -82,6 +83,8 @@ pub struct Scenario {
     pub strangers: bool,
     /// Whether handlers take time.
     pub slow: bool,
+    /// Whether there may be more rows than a page holds.
+    pub big: bool,
 }
 
 /// What happens before and during one tick.
@@ -118,10 +121,15 @@ impl Scenario {
         let cap = || (capped && random.one_in(2)).then(|| 1 + random.below(4) as u32);
         let caps = [cap(), cap(), cap()];
         let faults = random.one_in(4);
+        let big = random.one_in(8);
         Self {
             seed,
             ticks: 4 + random.below(24) as u32,
-            burst: random.pick(&[1, 4, 4, 12]).unwrap_or(1),
+            burst: if big {
+                60
+            } else {
+                random.pick(&[1, 4, 4, 12]).unwrap_or(1)
+            },
             group_max: if faults {
                 1
             } else {
@@ -134,6 +142,7 @@ impl Scenario {
             faults,
             strangers: random.one_in(3),
             slow: random.one_in(4),
+            big,
         }
     }
 
@@ -151,12 +160,18 @@ impl Scenario {
             faults: false,
             strangers: false,
             slow: false,
+            big: false,
         }
     }
 
     /// Whether the budget can end a tick.
     pub fn is_tight(&self) -> bool {
         self.budget != Budget::AMPLE
+    }
+
+    /// Whether a tick may read several pages, there or here.
+    pub fn is_paged(&self) -> bool {
+        self.is_tight() || self.big
     }
 
     /// The cap of a kind by its handler.
@@ -177,7 +192,8 @@ impl Scenario {
             fault: None,
         };
         let wanted = random.below(self.burst + 1);
-        let room = ROWS_MAX.saturating_sub(there.rows.len() + there.malformed.len());
+        let most = if self.big { BIG_ROWS_MAX } else { ROWS_MAX };
+        let room = most.saturating_sub(there.rows.len() + there.malformed.len());
         for number in 0..wanted.min(room as u64) {
             let kind = if self.strangers && random.one_in(8) {
                 UNKNOWN_KIND

@@ -271,7 +271,7 @@ fn draw(scenario: &Scenario, tick: u32, id: &Id) -> Act {
         10 if scenario.slow => Act::Slow(1 + random.below(900)),
         10 => Act::Count,
         // A reschedule into the past may run twice in a tick that reads many pages there.
-        11 | 12 if scenario.is_tight() => Act::Later(later),
+        11 | 12 if scenario.is_paged() => Act::Later(later),
         11 => Act::Past(past),
         12 => Act::SameDue,
         13 => Act::LoseAlways,

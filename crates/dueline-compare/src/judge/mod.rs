@@ -1,5 +1,6 @@
 //! Compares what one tick did on both sides. A difference passes under its name and its rule, or fails.
 
+mod budgets;
 mod report;
 mod rules;
 mod timers;
@@ -41,6 +42,7 @@ pub fn judge(both: &Both<'_>) -> Result<Found, Unlisted> {
         return Err(format!("{} timers are dead under a policy for ever", both.ours.dead));
     }
     both.timers(&mut found)?;
+    both.budgets()?;
     both.malformed(&mut found)?;
     both.order(&mut found)?;
     both.counts(&mut found)?;
@@ -105,10 +107,20 @@ impl<'a> Both<'a> {
             .filter(move |(id, row)| KINDS.contains(&id.kind) && both.is_due(row))
     }
 
+    /// How many timers of a kind are due.
+    fn due_of(&self, kind: u8) -> u32 {
+        let due = self.due().filter(|(id, _)| id.kind == kind).count();
+        u32::try_from(due).unwrap_or(u32::MAX)
+    }
+
     /// Whether more of a kind are due than may run.
     fn is_capped(&self, kind: u8) -> bool {
-        let due = self.due().filter(|(id, _)| id.kind == kind).count();
-        u32::try_from(due).unwrap_or(u32::MAX) > self.cap(kind)
+        self.due_of(kind) > self.cap(kind)
+    }
+
+    /// Whether the timers of a kind use its cap up, so that a row behind them waits.
+    fn is_cap_reached(&self, kind: u8) -> bool {
+        self.due_of(kind) >= self.cap(kind)
     }
 
     fn ids(&self) -> BTreeSet<&'a Id> {

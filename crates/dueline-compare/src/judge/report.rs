@@ -23,7 +23,8 @@ impl Both<'_> {
             let stays = self.ours.malformed.get(tag) == Some(due_ms);
             let may_wait = *due_ms > self.step.now_ms
                 || self.scenario.is_tight()
-                || self.is_capped(crate::MALFORMED_KIND)
+                || self.is_cap_reached(crate::MALFORMED_KIND)
+                || self.ours.asleep.contains(&crate::MALFORMED_KIND)
                 || self.is_refused().is_some();
             match (stays, self.ours.set_aside.contains(tag)) {
                 (true, false) if may_wait => {}
@@ -94,7 +95,7 @@ impl Both<'_> {
         }
         if self.ours.counts.deferred != self.theirs.counts.deferred {
             let capped = KINDS.iter().any(|kind| self.is_capped(*kind));
-            if !capped && !self.scenario.is_tight() && self.is_refused().is_none() {
+            if !capped && !self.scenario.is_tight() && self.is_refused().is_none() && self.ours.asleep.is_empty() {
                 return Err("deferred differs without a cap".to_owned());
             }
             note(found, Difference::DeferredCountsWhatWasRead);
@@ -161,10 +162,10 @@ impl Both<'_> {
         let first = timers.chain(self.ours.malformed.values().copied()).min();
         let first_ms = first.map(|due_ms| due_ms.max(now_ms));
         let wake_ms = self.ours.wake_ms;
-        // A stored wake may be early, and one in the past is set at the time of the commit; the wake of a
+        // A stored wake may be early, and one in the past is set at the time of some commit; the wake of a
         // tick that the store has failed may be early too.
         let latest_ms = match first_ms {
-            Some(first_ms) if self.scenario.woken => Some(first_ms.max(self.ours.ended_ms)),
+            Some(first_ms) if self.scenario.woken => Some(first_ms.max(self.ours.latest_ms)),
             _ => first_ms,
         };
         let may_be_early = self.scenario.woken || self.is_refused().is_some();

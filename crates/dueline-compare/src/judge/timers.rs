@@ -82,6 +82,7 @@ impl Both<'_> {
             (0, 0) => {
                 untouched(before, ours).and(untouched(before, theirs))?;
                 let may_wait = self.is_capped(id.kind)
+                    || self.ours.asleep.contains(&id.kind)
                     || self.scenario.is_tight()
                     || self.is_refused().is_some_and(|of| of.kind == id.kind);
                 if may_wait {
@@ -128,6 +129,10 @@ impl Both<'_> {
         let refused = self.is_refused().is_some_and(|of| of.kind == id.kind);
         if refused && by_them && self.ours.counts.held > 0 {
             note(found, Difference::UnavailableStoreHoldsTheLane);
+            return Ok(());
+        }
+        if by_them && self.ours.asleep.contains(&id.kind) {
+            note(found, Difference::StoredWakesWaitForTheClock);
             return Ok(());
         }
         if self.scenario.is_tight() {
