@@ -1,5 +1,8 @@
 //! Hunts for differences that are not meant: `dueline-compare --scenarios N --first-seed S`.
-#![allow(clippy::print_stdout, reason = "a command line tool answers on its standard output")]
+#![allow(
+    clippy::print_stdout,
+    reason = "a command line tool answers on its standard output"
+)]
 
 use std::process::ExitCode;
 
@@ -20,7 +23,10 @@ fn main() -> ExitCode {
         match run_scenario(&Scenario::of_seed(seed)) {
             Ok(one) => totals.add(&one),
             Err(failure) => {
-                println!("{failure}\n\nas short as it gets: {}", shrink(failure.clone()));
+                println!(
+                    "{failure}\n\nas short as it gets: {}",
+                    shrink(failure.clone())
+                );
                 return ExitCode::FAILURE;
             }
         }
@@ -44,9 +50,18 @@ fn read(words: &[String]) -> Option<(u64, u64)> {
 }
 
 fn report(totals: &Totals, first_seed: u64) {
-    println!("scenarios      {:>10}, seeds from {first_seed}", totals.scenarios);
-    println!("ticks          {:>10} of each engine, {} without any difference", totals.ticks, totals.ticks_alike);
-    println!("fires          {:>10}, {} of them in the same tick on both sides", totals.fires, totals.fires_on_both);
+    println!(
+        "scenarios      {:>10}, seeds from {first_seed}",
+        totals.scenarios
+    );
+    println!(
+        "ticks          {:>10} of each engine, {} without any difference",
+        totals.ticks, totals.ticks_alike
+    );
+    println!(
+        "fires          {:>10}, {} of them in the same tick on both sides",
+        totals.fires, totals.fires_on_both
+    );
     println!("handler runs   {:>10}", totals.runs);
     println!("differences that are meant, by name:");
     for difference in Difference::ALL {

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use dueline::BoxFuture;
 use dueline::memory::MemoryStore;
 use dueline::rows::{QuarantineKey, TimerKey, TimerRow, class};
-use dueline::runtime::{Clock, Runtime};
+use dueline::runtime::Runtime;
 use dueline::store::{
     Batch, Group, LaneWake, NamespaceStore, Partition, Precondition, StoreErrorKind, WakeStore,
     Write,
@@ -113,8 +113,14 @@ impl Ours {
         let timer = Timer::new(TimerKind(id.kind), id.reference.clone())
             .due_at(due_ms)
             .payload(payload.clone());
-        let scheduled = block_on(self.timers().schedule(&self.partition, timer, Policy::Replace));
-        assert!(scheduled.is_ok(), "a timer within the limits: {scheduled:?}");
+        let scheduled = block_on(
+            self.timers()
+                .schedule(&self.partition, timer, Policy::Replace),
+        );
+        assert!(
+            scheduled.is_ok(),
+            "a timer within the limits: {scheduled:?}"
+        );
     }
 
     /// Puts a key of the timer class that does not decode.
@@ -122,12 +128,17 @@ impl Ours {
         let mut key = vec![class::TIMER, 0, crate::MALFORMED_KIND];
         key.extend_from_slice(&due_ms.to_be_bytes());
         key.extend_from_slice(tag);
-        commit(self.memory.as_ref(), &self.partition, Batch::new().put(key, "?"));
+        commit(
+            self.memory.as_ref(),
+            &self.partition,
+            Batch::new().put(key, "?"),
+        );
     }
 
     /// What a step puts before its tick.
     pub fn prepare(&self, step: &Step) {
-        self.clock.set_wall_ms(i64::try_from(step.now_ms).unwrap_or(i64::MAX));
+        self.clock
+            .set_wall_ms(i64::try_from(step.now_ms).unwrap_or(i64::MAX));
         for (id, due_ms, payload) in &step.scheduled {
             self.schedule(id, *due_ms, payload);
         }
@@ -186,7 +197,11 @@ impl Ours {
                 batch = batch.delete(key);
             }
             if batch.ops() == 90 {
-                commit(self.memory.as_ref(), &self.partition, std::mem::take(&mut batch));
+                commit(
+                    self.memory.as_ref(),
+                    &self.partition,
+                    std::mem::take(&mut batch),
+                );
             }
         }
         commit(self.memory.as_ref(), &self.partition, batch);
@@ -274,7 +289,8 @@ impl Ours {
     fn normalise(&mut self, after: &mut After) {
         for (id, row) in &mut after.rows {
             if row.attempt == 0 && row.original_ms < row.due_ms {
-                self.floored.insert(id.clone(), (row.original_ms, row.due_ms));
+                self.floored
+                    .insert(id.clone(), (row.original_ms, row.due_ms));
             } else if row.attempt == 0 && row.original_ms == row.due_ms {
                 self.floored.remove(id);
             }
@@ -290,7 +306,9 @@ fn note_other(after: &mut After, key: &Bytes, value: &Bytes) {
         after.malformed.insert(tag, due_ms);
     } else if let Ok(found) = QuarantineKey::decode(key) {
         let body = found.malformed.get(1..).unwrap_or_default();
-        after.set_aside.insert(crate::after::malformed_parts(body).0);
+        after
+            .set_aside
+            .insert(crate::after::malformed_parts(body).0);
     } else if key.starts_with(&[class::DEAD, 0]) {
         after.dead += 1;
     } else {
@@ -343,12 +361,10 @@ struct OurHands<'a> {
 impl Scripted {
     fn own_key(&self, id: &Id) -> Option<Bytes> {
         let rows = self.memory.rows(&self.partition);
-        rows.into_iter()
-            .map(|(key, _)| key)
-            .find(|key| {
-                TimerKey::decode(key)
-                    .is_ok_and(|key| key.kind.0 == id.kind && key.reference == id.reference)
-            })
+        rows.into_iter().map(|(key, _)| key).find(|key| {
+            TimerKey::decode(key)
+                .is_ok_and(|key| key.kind.0 == id.kind && key.reference == id.reference)
+        })
     }
 
     fn timers(&self) -> Timers {
@@ -364,24 +380,41 @@ impl Hands for OurHands<'_> {
 
     fn interfere(&self, key: Bytes, value: Bytes) {
         let handler = self.handler;
-        commit(handler.memory.as_ref(), &handler.partition, Batch::new().put(key, value));
+        commit(
+            handler.memory.as_ref(),
+            &handler.partition,
+            Batch::new().put(key, value),
+        );
     }
 
     fn remove_timer(&self, id: &Id, then_at_ms: Option<u64>) {
         let handler = self.handler;
         if let Some(key) = handler.own_key(id) {
-            commit(handler.memory.as_ref(), &handler.partition, Batch::new().delete(key));
+            commit(
+                handler.memory.as_ref(),
+                &handler.partition,
+                Batch::new().delete(key),
+            );
         }
         if let Some(due_ms) = then_at_ms {
             let timer = Timer::new(TimerKind(id.kind), id.reference.clone()).due_at(due_ms);
             let timer = timer.payload("moved");
-            let moved = block_on(handler.timers().schedule(&handler.partition, timer, Policy::Replace));
+            let moved = block_on(handler.timers().schedule(
+                &handler.partition,
+                timer,
+                Policy::Replace,
+            ));
             assert!(moved.is_ok(), "a timer within the limits: {moved:?}");
         }
     }
 
     fn pass(&self, ms: u64) {
         self.handler.clock.advance_ms(ms);
+    }
+
+    fn step_back(&self, ms: u64) {
+        let ms = i64::try_from(ms).unwrap_or(i64::MAX);
+        self.handler.clock.jump_wall_ms(-ms);
     }
 }
 
@@ -394,7 +427,9 @@ impl TimerHandler for Scripted {
         Box::pin(async move {
             let id = Id::new(timer.kind().0, timer.reference().clone());
             let hands = OurHands { handler: self, ctx };
-            let answer = self.script.run(&id, timer.due_at_ms(), ctx.now_ms(), &hands);
+            let answer = self
+                .script
+                .run(&id, timer.due_at_ms(), ctx.now_ms(), &hands);
             let mut batch = Batch::new();
             for guard in answer.guards {
                 batch = match guard {
@@ -410,7 +445,9 @@ impl TimerHandler for Scripted {
                 let plan = self.timers().plan_new(&timer.payload("spawned"))?;
                 batch = batch.append(plan.batch);
             }
-            if let Some(key) = self.own_key(&id).filter(|_| answer.writes_own_row) {
+            if answer.writes_own_row
+                && let Some(key) = self.own_key(&id)
+            {
                 batch = batch.put(key, "own");
             }
             match answer.said {
@@ -431,11 +468,6 @@ impl TimerHandler for Scripted {
 }
 
 impl Ours {
-    /// The wall clock, in milliseconds since 1970.
-    pub fn now_ms(&self) -> i64 {
-        self.clock.wall_ms()
-    }
-
     /// References that lie in the store more than once.
     pub fn doubles(&self) -> usize {
         let mut seen = BTreeSet::new();

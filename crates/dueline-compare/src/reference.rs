@@ -71,7 +71,8 @@ impl Reference {
 
     /// What a step puts before its tick.
     pub fn prepare(&self, step: &Step) {
-        self.clock.set(i64::try_from(step.now_ms).unwrap_or(i64::MAX));
+        self.clock
+            .set(i64::try_from(step.now_ms).unwrap_or(i64::MAX));
         for (id, due_ms, payload) in &step.scheduled {
             self.schedule(id, *due_ms, payload);
         }
@@ -128,7 +129,9 @@ impl Reference {
                 after.rows.insert(id, row);
             } else if let Some(body) = bytes.strip_prefix(b"w\0") {
                 let (tail, due_ms) = crate::after::malformed_parts(body);
-                after.malformed.insert(tail.slice(1.min(tail.len())..), due_ms);
+                after
+                    .malformed
+                    .insert(tail.slice(1.min(tail.len())..), due_ms);
             } else {
                 after.note_effect_row(bytes, value.as_bytes(), EFFECT, LOG);
                 if bytes == COUNTER {
@@ -142,7 +145,11 @@ impl Reference {
     /// Removes what the tick left beside timers.
     pub fn tidy(&self) {
         let others = self.store.rows(&self.partition).into_iter();
-        self.delete(others.map(|(key, _)| key).filter(|key| !is_timer_class(key)));
+        self.delete(
+            others
+                .map(|(key, _)| key)
+                .filter(|key| !is_timer_class(key)),
+        );
     }
 
     /// Gives it these timers and malformed rows in place of its own.
@@ -152,13 +159,8 @@ impl Reference {
         for (id, row) in &wanted.rows {
             let attempt = u8::try_from(row.attempt).unwrap_or(u8::MAX);
             let attempt = attempt.min(keys::MAX_TIMER_RETRY_ATTEMPT);
-            let key = keys::timer_retry(
-                row.due_ms,
-                id.kind,
-                &id.reference,
-                row.original_ms,
-                attempt,
-            );
+            let key =
+                keys::timer_retry(row.due_ms, id.kind, &id.reference, row.original_ms, attempt);
             self.commit(Batch::new().put(key, Value::new(row.payload.clone())));
         }
         for (tag, due_ms) in &wanted.malformed {
@@ -244,7 +246,10 @@ impl Faulty {
         let mut rows = Vec::new();
         let mut after = None;
         loop {
-            let page = block_on(self.inner.scan(partition, &start, &end, after.as_ref(), 1_000));
+            let page = block_on(
+                self.inner
+                    .scan(partition, &start, &end, after.as_ref(), 1_000),
+            );
             let Ok(page) = page else { return rows };
             rows.extend(page.entries);
             match page.next {
@@ -320,7 +325,10 @@ impl TheirHands<'_> {
 
     fn commit(&self, batch: Batch) {
         let outcome = block_on(self.store.inner.apply(self.partition, batch));
-        assert!(matches!(outcome, Ok(BatchOutcome::Committed)), "{outcome:?}");
+        assert!(
+            matches!(outcome, Ok(BatchOutcome::Committed)),
+            "{outcome:?}"
+        );
     }
 }
 
@@ -346,6 +354,10 @@ impl Hands for TheirHands<'_> {
 
     fn pass(&self, ms: u64) {
         self.clock.advance(i64::try_from(ms).unwrap_or(i64::MAX));
+    }
+
+    fn step_back(&self, ms: u64) {
+        self.clock.advance(-i64::try_from(ms).unwrap_or(i64::MAX));
     }
 }
 
@@ -388,7 +400,9 @@ impl TimerHandler<Faulty> for Scripted {
                 let key = keys::timer(due_ms, id.kind, &id.reference);
                 batch = batch.put(key, Value::new("spawned"));
             }
-            if let Some(key) = hands.own_key(&id).filter(|_| answer.writes_own_row) {
+            if answer.writes_own_row
+                && let Some(key) = hands.own_key(&id)
+            {
                 batch = batch.put(key, Value::new("own"));
             }
             match answer.said {

@@ -64,8 +64,16 @@ pub struct Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { scenario, tick, what } = self;
-        write!(f, "seed {} differs in tick {tick}: {what}\n{scenario:?}", scenario.seed)
+        let Self {
+            scenario,
+            tick,
+            what,
+        } = self;
+        write!(
+            f,
+            "seed {} differs in tick {tick}: {what}\n{scenario:?}",
+            scenario.seed
+        )
     }
 }
 

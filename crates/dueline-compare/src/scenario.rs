@@ -204,7 +204,8 @@ impl Scenario {
             let reference = format!("{:03}-{tick}-{number}", random.below(1_000));
             let due_ms = due(&random, now_ms, there);
             let payload = Bytes::from(vec![b'p'; random.below(12) as usize]);
-            step.scheduled.push((Id::new(kind, reference), due_ms, payload));
+            step.scheduled
+                .push((Id::new(kind, reference), due_ms, payload));
         }
         if self.strangers && room > 0 && random.one_in(6) {
             let tag = Bytes::copy_from_slice(&tick.to_be_bytes()[1..]);

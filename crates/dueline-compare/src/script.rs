@@ -42,6 +42,8 @@ pub enum Act {
     OwnRow,
     /// Takes so long, in milliseconds, and is done.
     Slow(u64),
+    /// Takes so long, in milliseconds, while the wall clock steps back by a second, and is done.
+    SlowBackward(u64),
     /// Panics.
     Panic,
 }
@@ -82,6 +84,8 @@ pub(crate) trait Hands {
     fn remove_timer(&self, id: &Id, then_at_ms: Option<u64>);
     /// Lets time pass.
     fn pass(&self, ms: u64);
+    /// Steps the wall clock back.
+    fn step_back(&self, ms: u64);
 }
 
 /// The script of a scenario, and what one side's handlers have done in the tick under way.
@@ -159,14 +163,7 @@ pub(crate) const COUNTER: &[u8] = b"counter";
 pub(crate) const EFFECT: &[u8] = b"effect/";
 
 #[allow(clippy::panic, reason = "a handler that panics is one of the acts")]
-fn answer(
-    act: Act,
-    tick: u32,
-    now_ms: u64,
-    id: &Id,
-    told_ms: u64,
-    hands: &dyn Hands,
-) -> Answer {
+fn answer(act: Act, tick: u32, now_ms: u64, id: &Id, told_ms: u64, hands: &dyn Hands) -> Answer {
     let mut answer = Answer {
         said: Said::Done,
         guards: Vec::new(),
@@ -201,12 +198,18 @@ fn answer(
             }
             answer.guards.push(Guard::Unchanged(key, found));
         }
-        Act::Late => answer.guards.push(Guard::NotAfter(now_ms.saturating_sub(1))),
+        Act::Late => answer
+            .guards
+            .push(Guard::NotAfter(now_ms.saturating_sub(1))),
         Act::Vanish => hands.remove_timer(id, None),
         Act::MoveAway(ms) => hands.remove_timer(id, Some(now_ms.saturating_add(ms))),
         Act::Operations(_) => {}
         Act::OwnRow => answer.writes_own_row = true,
         Act::Slow(ms) => hands.pass(ms),
+        Act::SlowBackward(ms) => {
+            hands.pass(ms);
+            hands.step_back(1_000);
+        }
         Act::Panic => panic!("a handler panics, as the script says"),
     }
     if matches!(answer.said, Said::Done | Said::Reschedule(_)) {
@@ -243,7 +246,9 @@ fn count(answer: &mut Answer, hands: &dyn Hands) {
     let found = hands.read(&key);
     let sum = count_of(found.as_ref()).saturating_add(1);
     answer.guards.push(Guard::Unchanged(key.clone(), found));
-    answer.puts.push((key, Bytes::copy_from_slice(&sum.to_be_bytes())));
+    answer
+        .puts
+        .push((key, Bytes::copy_from_slice(&sum.to_be_bytes())));
 }
 
 pub(crate) fn count_of(value: Option<&Bytes>) -> u64 {

@@ -29,12 +29,16 @@ impl<'a> Both<'a> {
     fn is_within_cap(&self, name: &str, after: &'a After, kind: u8) -> Result<(), Unlisted> {
         let ran = self.ran(after).filter(|id| id.kind == kind).count();
         let due = self.due().filter(|(id, _)| id.kind == kind).count();
-        let most = usize::try_from(self.cap(kind)).unwrap_or(usize::MAX).min(due);
+        let most = usize::try_from(self.cap(kind))
+            .unwrap_or(usize::MAX)
+            .min(due);
         let is_cut = self.scenario.is_tight()
             || self.is_refused().is_some()
             || self.ours.asleep.contains(&kind);
         if ran > most || (ran < most && !is_cut) {
-            return Err(format!("{name}: {ran} of kind {kind} ran, {due} were due, at most {most}"));
+            return Err(format!(
+                "{name}: {ran} of kind {kind} ran, {due} were due, at most {most}"
+            ));
         }
         Ok(())
     }
@@ -57,7 +61,8 @@ impl<'a> Both<'a> {
     /// Every kind that has something due runs at least one timer here, if the budget has one for each.
     fn is_no_lane_starved(&self) -> Result<(), Unlisted> {
         let kinds: BTreeSet<u8> = self.due().map(|(id, _)| id.kind).collect();
-        let enough = u32::try_from(kinds.len() + 1).unwrap_or(u32::MAX) <= self.scenario.budget.fired;
+        let enough =
+            u32::try_from(kinds.len() + 1).unwrap_or(u32::MAX) <= self.scenario.budget.fired;
         for kind in kinds {
             let ran = self.ran(self.ours).any(|id| id.kind == kind);
             let excused = self.ours.asleep.contains(&kind)

@@ -39,7 +39,10 @@ pub type Unlisted = String;
 pub fn judge(both: &Both<'_>) -> Result<Found, Unlisted> {
     let mut found = Found::new();
     if both.ours.dead != 0 {
-        return Err(format!("{} timers are dead under a policy for ever", both.ours.dead));
+        return Err(format!(
+            "{} timers are dead under a policy for ever",
+            both.ours.dead
+        ));
     }
     both.timers(&mut found)?;
     both.budgets()?;
@@ -69,7 +72,9 @@ impl<'a> Both<'a> {
             row: after.rows.get(id),
             runs: after.runs_of(id),
             committed: after.effects.contains(id),
-            now_ms: after.first_run(id).map_or(self.step.now_ms, |run| run.now_ms),
+            now_ms: after
+                .first_run(id)
+                .map_or(self.step.now_ms, |run| run.now_ms),
         }
     }
 

@@ -30,7 +30,9 @@ impl Both<'_> {
                 (true, false) if may_wait => {}
                 (false, true) => note(found, Difference::MalformedRowsAreSetAside),
                 (stays, aside) => {
-                    return Err(format!("malformed {tag:?}: stays {stays}, set aside {aside}"));
+                    return Err(format!(
+                        "malformed {tag:?}: stays {stays}, set aside {aside}"
+                    ));
                 }
             }
         }
@@ -90,12 +92,21 @@ impl Both<'_> {
         for (name, after) in [("ours", self.ours), ("theirs", self.theirs)] {
             self.is_counter_right(name, after)?;
         }
-        if self.step.fault.as_ref().is_some_and(|fault| self.is_doubtful(fault.id())) {
+        if self
+            .step
+            .fault
+            .as_ref()
+            .is_some_and(|fault| self.is_doubtful(fault.id()))
+        {
             note(found, Difference::DoubtfulCommitsAreReadAgain);
         }
         if self.ours.counts.deferred != self.theirs.counts.deferred {
             let capped = KINDS.iter().any(|kind| self.is_capped(*kind));
-            if !capped && !self.scenario.is_tight() && self.is_refused().is_none() && self.ours.asleep.is_empty() {
+            if !capped
+                && !self.scenario.is_tight()
+                && self.is_refused().is_none()
+                && self.ours.asleep.is_empty()
+            {
                 return Err("deferred differs without a cap".to_owned());
             }
             note(found, Difference::DeferredCountsWhatWasRead);
@@ -148,7 +159,9 @@ impl Both<'_> {
         let counted = counted.count() as u64;
         if after.counter != counted {
             let shown = after.counter;
-            return Err(format!("{name}: {counted} timers counted, the counter shows {shown}"));
+            return Err(format!(
+                "{name}: {counted} timers counted, the counter shows {shown}"
+            ));
         }
         Ok(())
     }
@@ -169,10 +182,13 @@ impl Both<'_> {
             _ => first_ms,
         };
         let may_be_early = self.scenario.woken || self.is_refused().is_some();
-        let is_early = wake_ms.is_some() && first_ms.is_none_or(|first_ms| wake_ms < Some(first_ms));
+        let is_early =
+            wake_ms.is_some() && first_ms.is_none_or(|first_ms| wake_ms < Some(first_ms));
         let is_late = first_ms.is_some() && (wake_ms.is_none() || wake_ms > latest_ms);
         if is_late || (is_early && !may_be_early) {
-            return Err(format!("our wake is {wake_ms:?}, the first row is due at {first_ms:?}"));
+            return Err(format!(
+                "our wake is {wake_ms:?}, the first row is due at {first_ms:?}"
+            ));
         }
         if wake_ms != self.theirs.wake_ms {
             if !self.is_their_wake_odd() && wake_ms == first_ms && found.is_empty() {

@@ -27,7 +27,8 @@ impl Both<'_> {
             note(found, named);
             return self.obeys(named, act, before, ours, theirs);
         }
-        let alike = as_theirs(ours.row) == theirs.row.cloned() && ours.committed == theirs.committed;
+        let alike =
+            as_theirs(ours.row) == theirs.row.cloned() && ours.committed == theirs.committed;
         if alike {
             return Ok(());
         }

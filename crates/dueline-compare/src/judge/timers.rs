@@ -176,5 +176,7 @@ pub(super) fn expect(side: Side<'_>, row: Option<&Row>, committed: bool) -> Resu
     if side.committed == committed && as_theirs(side.row).as_ref() == row {
         return Ok(());
     }
-    Err(format!("not as its rule says: row {row:?}, committed {committed}"))
+    Err(format!(
+        "not as its rule says: row {row:?}, committed {committed}"
+    ))
 }
