@@ -85,6 +85,8 @@ pub struct Scenario {
     pub slow: bool,
     /// Whether there may be more rows than a page holds.
     pub big: bool,
+    /// Whether the clock goes from due to due, for long: attempts add up.
+    pub patient: bool,
 }
 
 /// What happens before and during one tick.
@@ -122,11 +124,15 @@ impl Scenario {
         let caps = [cap(), cap(), cap()];
         let faults = random.one_in(4);
         let big = random.one_in(8);
+        let short = 4 + random.below(24) as u32;
+        let patient = !big && random.one_in(10);
         Self {
             seed,
-            ticks: 4 + random.below(24) as u32,
+            ticks: if patient { 60 } else { short },
             burst: if big {
                 60
+            } else if patient {
+                1
             } else {
                 random.pick(&[1, 4, 4, 12]).unwrap_or(1)
             },
@@ -143,6 +149,7 @@ impl Scenario {
             strangers: random.one_in(3),
             slow: random.one_in(4),
             big,
+            patient,
         }
     }
 
@@ -161,6 +168,7 @@ impl Scenario {
             strangers: false,
             slow: false,
             big: false,
+            patient: false,
         }
     }
 
@@ -222,7 +230,8 @@ impl Scenario {
             return START_MS;
         }
         let first_due_ms = there.rows.values().map(|row| row.due_ms).min();
-        match random.below(8) {
+        let choice = if self.patient { 7 } else { random.below(8) };
+        match choice {
             0 => last_ms,
             1 => last_ms + 1,
             2 => last_ms + random.below(20_000),

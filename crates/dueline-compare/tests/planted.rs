@@ -26,7 +26,14 @@ struct Tick {
 impl Tick {
     /// Three timers due at three times, one to come, one of a kind without a handler; all do this.
     fn of(act: Act) -> Self {
-        let scenario = Scenario::plain(0);
+        Self::in_groups_of(1, act)
+    }
+
+    fn in_groups_of(group_max: u16, act: Act) -> Self {
+        let scenario = Scenario {
+            group_max,
+            ..Scenario::plain(0)
+        };
         let script = Script::always(act);
         let mut scheduled: Vec<(Id, u64, Bytes)> = (0..3)
             .map(|n| {
@@ -161,6 +168,15 @@ fn a_handler_that_runs_twice_is_found() {
         let again = ours.runs[0].clone();
         ours.runs.push(again);
     });
+}
+
+#[test]
+fn a_handler_that_a_group_runs_again_without_a_lost_guard_is_found() {
+    let mut tick = Tick::in_groups_of(64, Act::Done);
+    tick.judged().expect("the engines agree as they are");
+    let again = tick.ours.runs[0].clone();
+    tick.ours.runs.push(again);
+    tick.judged().expect_err("nothing was lost");
 }
 
 #[test]
