@@ -64,6 +64,11 @@ pub(crate) const CHECKS: &[Check] = &[
         run: wasm::check,
     },
     Check {
+        name: "compare",
+        about: "the engine beside the reference implementation, a workspace of its own",
+        run: compare,
+    },
+    Check {
         name: "doctest",
         about: "the examples in the documentation run",
         run: doctest,
@@ -132,6 +137,35 @@ fn deny() -> Result<Note, Failure> {
         "advisories",
     ]))?;
     Ok(Note::text("bans, licences, sources, advisories"))
+}
+
+/// The comparison has its own lock file, so that the reference's dependencies are none of the product's.
+/// Its target folder is the product's: what both are built of is built once.
+fn compare() -> Result<Note, Failure> {
+    const MANIFEST: &str = "crates/dueline-compare/Cargo.toml";
+    run(cargo(&["fmt", "--check", "--manifest-path", MANIFEST]))?;
+    run(cargo(&[
+        "clippy",
+        "--manifest-path",
+        MANIFEST,
+        "--target-dir",
+        "target",
+        "--all-targets",
+        "--locked",
+        "--",
+        "-D",
+        "warnings",
+    ]))?;
+    let tests = cargo(&[
+        "test",
+        "--manifest-path",
+        MANIFEST,
+        "--target-dir",
+        "target",
+        "--locked",
+        "--no-fail-fast",
+    ]);
+    counted(tests, "cargo test")
 }
 
 fn doctest() -> Result<Note, Failure> {

@@ -23,6 +23,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "dueline-bench",
         &["dueline", "dueline-sqlite", "dueline-tokio"],
     ),
+    ("dueline-compare", &["dueline", "dueline-testkit"]),
 ];
 
 /// Crates from outside that only some rooms may name: no runtime and no database in the core, no HTTP below
