@@ -1,0 +1,68 @@
+//! Runs the sweeps at any length and prints what they found.
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a command prints its figures, and the real time they took"
+)]
+
+use std::time::Instant;
+
+use clap::{Parser, Subcommand};
+use dueline_faultfs::{Failure, power_loss, script};
+use dueline_sqlite::Durability;
+
+#[derive(Debug, Parser)]
+#[command(about = "Power loss and failing calls under Dueline's SQLite store")]
+struct Arguments {
+    #[command(subcommand)]
+    sweep: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Cuts the power at every sync and every tenth write of a script of 200 commits.
+    Powerloss {
+        /// Images checked for each durability.
+        #[arg(long, default_value_t = 2_000)]
+        images: usize,
+        /// What the random images go by.
+        #[arg(long, default_value_t = 1)]
+        first_seed: u64,
+    },
+}
+
+fn main() -> Result<(), Failure> {
+    let started = Instant::now();
+    match Arguments::parse().sweep {
+        Command::Powerloss { images, first_seed } => powerloss(images, first_seed)?,
+    }
+    println!("{:.1} s", started.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn powerloss(images: usize, first_seed: u64) -> Result<(), Failure> {
+    for durability in [Durability::PowerLoss, Durability::ProcessCrash] {
+        let recording = script::record(durability)?;
+        let found = power_loss::sweep(&recording, images, first_seed)?;
+        println!(
+            "{durability}: {} commits, {} crash points, {} images: {} held the commit in flight, \
+             {} had lost acknowledged ones, {} at most",
+            recording.commits(),
+            found.points,
+            found.images,
+            found.in_flight_kept,
+            found.with_losses,
+            found.lost_max,
+        );
+        match durability {
+            Durability::PowerLoss if found.with_losses > 0 => {
+                return Err("a power cut lost acknowledged commits".into());
+            }
+            Durability::ProcessCrash if found.with_losses == 0 => {
+                return Err("the weaker durability lost nothing: the VFS does not work".into());
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! The sweep: a power cut at every sync and at every tenth write of the script.
+
+use crate::Failure;
+use crate::check::check;
+use crate::disk::{Disk, Event, Files};
+use crate::random::Random;
+use crate::script::Recording;
+
+/// Of the writes every so many-th is a crash point.
+const WRITES_APART: usize = 10;
+/// How much of what waited a random image keeps, in percent.
+const KEPT_PERCENT: [u64; 3] = [50, 90, 15];
+
+/// What a sweep found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sweep {
+    /// Moments at which the power was cut.
+    pub points: usize,
+    /// Images checked.
+    pub images: usize,
+    /// Images that held the commit that was in flight.
+    pub in_flight_kept: usize,
+    /// Images that had lost acknowledged commits.
+    pub with_losses: usize,
+    /// Most acknowledged commits that one image had lost.
+    pub lost_max: usize,
+}
+
+/// Cuts the power at every crash point, or at evenly chosen ones if `images_max` is too small for
+/// all, and checks several images of each: nothing of what waited kept, and random parts.
+///
+/// # Errors
+/// The first image that is broken, or that holds no state of the script up to the commit in flight.
+/// Lost commits are counted, not an error: whether they may be lost is the caller's to say.
+pub fn sweep(recording: &Recording, images_max: usize, first_seed: u64) -> Result<Sweep, Failure> {
+    let points = crash_points(&recording.events);
+    let each = images_max.div_ceil(points.len().max(1)).max(2);
+    let chosen = (images_max / each).clamp(1, points.len().max(1));
+    let mut done = Sweep::default();
+    let mut disk = recording.first_disk.clone();
+    // No sync failed in the recording, so nothing is drawn here.
+    let mut none = Random::new(0);
+    let mut at = 0;
+    for index in 0..chosen {
+        let Some(point) = points.get(index * points.len() / chosen).copied() else {
+            break;
+        };
+        for event in recording.events.get(at..point).unwrap_or_default() {
+            disk.step(event, &mut none);
+        }
+        at = point;
+        done.points += 1;
+        for number in 0..each {
+            let seed = first_seed
+                .wrapping_add(point as u64 * 1_000)
+                .wrapping_add(number as u64);
+            let files = image(&disk, number, seed);
+            done.add(recording, &disk, &files)
+                .map_err(|error| format!("event {point}, image {number}, seed {seed}: {error}"))?;
+        }
+    }
+    Ok(done)
+}
+
+impl Sweep {
+    fn add(&mut self, recording: &Recording, disk: &Disk, files: &Files) -> Result<(), Failure> {
+        let acknowledged = disk.acknowledged();
+        let recovered = check(files, recording, acknowledged + 1)?;
+        self.images += 1;
+        self.in_flight_kept += usize::from(recovered > acknowledged);
+        let lost = acknowledged.saturating_sub(recovered);
+        self.with_losses += usize::from(lost > 0);
+        self.lost_max = self.lost_max.max(lost);
+        Ok(())
+    }
+}
+
+/// The first image keeps nothing of what waited; the others some, seeded.
+fn image(disk: &Disk, number: usize, seed: u64) -> Files {
+    if number == 0 {
+        return disk.durable();
+    }
+    let kept = KEPT_PERCENT
+        .get((number - 1) % KEPT_PERCENT.len())
+        .copied()
+        .unwrap_or(50);
+    disk.crashed(&mut Random::new(seed), kept)
+}
+
+/// How many events have happened at each crash point: just before and just behind every sync, and
+/// just behind every tenth write.
+fn crash_points(events: &[Event]) -> Vec<usize> {
+    let mut points = Vec::new();
+    let mut writes = 0;
+    for (index, event) in events.iter().enumerate() {
+        match event {
+            Event::Synced(..) => points.extend([index, index + 1]),
+            Event::Written(..) => {
+                writes += 1;
+                if writes % WRITES_APART == 0 {
+                    points.push(index + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+    points.dedup();
+    points
+}
