@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use dueline::Bytes;
-use dueline::rows::{DeadKey, class, is_of_class};
-use dueline::store::WakeStore;
+use dueline::rows::{DeadKey, NameKey, class, is_of_class};
+use dueline::store::{Partition, WakeStore};
 use dueline_sqlite::inspect::inspect;
 use dueline_sqlite::{Durability, SqliteStore};
 use dueline_testkit::{ManualClock, test_runtime};
@@ -13,7 +13,7 @@ use dueline_testkit::{ManualClock, test_runtime};
 use crate::Failure;
 use crate::disk::Files;
 use crate::folder::UnsyncedFolder;
-use crate::script::{DATABASE, Fate, Recording, options};
+use crate::script::{DATABASE, Recording, options};
 use crate::world::{
     Calls, KINDS, Rows, SINGLE, counted, counter_key, engine, is_unfinished, read_all, run, serve,
 };
@@ -55,7 +55,7 @@ pub(crate) fn check(
     let engine = engine(engine_store, test_runtime(&clock))?;
     drain(here, &engine, &clock)?;
     let left = run(here, read_all(here))?;
-    kept(recording, recovered, &left)?;
+    kept(&recording.expected(recovered), &left)?;
     store.close();
     intact(&path, &clock)?;
     Ok(recovered)
@@ -128,31 +128,37 @@ pub(crate) fn drain(
     Err("timers are left that no wake brings".into())
 }
 
-/// Every promise of a database with so many commits is kept, and nothing else happened.
-fn kept(recording: &Recording, commits: usize, left: &Rows) -> Result<(), Failure> {
+/// What may become of a timer: each pair is a number of effects and of dead rows.
+#[derive(Clone, Debug)]
+pub(crate) struct Expected {
+    pub(crate) partition: Partition,
+    pub(crate) reference: Bytes,
+    pub(crate) allowed: Vec<(u64, usize)>,
+}
+
+/// Every timer came to what was expected of it, and nothing else happened.
+pub(crate) fn kept(expected: &[Expected], left: &Rows) -> Result<(), Failure> {
     let mut accounted = 0;
-    for ((partition, _, reference), fate) in recording.fates(commits) {
-        let key = (partition.to_bytes(), counter_key(&reference));
+    for timer in expected {
+        let key = (timer.partition.to_bytes(), counter_key(&timer.reference));
         let effects = counted(left.get(&key));
-        accounted += usize::from(left.contains_key(&key));
-        let dead = dead_rows(left, &partition.to_bytes(), &reference);
-        let (due_effects, due_dead) = match fate {
-            None => (0, 0),
-            Some(Fate::Effects(effects)) => (effects, 0),
-            Some(Fate::Dead) => (0, 1),
-        };
-        accounted += dead;
-        if (effects, dead) != (due_effects, due_dead) {
+        let dead = dead_rows(left, &timer.partition.to_bytes(), &timer.reference);
+        // A dead timer keeps its name.
+        let names = dead.min(name_rows(left, &timer.partition.to_bytes(), &timer.reference));
+        accounted += usize::from(left.contains_key(&key)) + dead + names;
+        if !timer.allowed.contains(&(effects, dead)) {
             return Err(format!(
-                "{} of {partition}: {effects} effects and {dead} dead rows, not {due_effects} and \
-                 {due_dead}",
-                reference.escape_ascii()
+                "{} of {}: {effects} effects and {dead} dead rows, not one of {:?}",
+                timer.reference.escape_ascii(),
+                timer.partition,
+                timer.allowed
             )
             .into());
         }
     }
     if accounted != left.len() {
-        return Err(format!("{} rows are nobody's", left.len() - accounted).into());
+        let others = left.len().abs_diff(accounted);
+        return Err(format!("{others} rows are nobody's").into());
     }
     Ok(())
 }
@@ -162,5 +168,13 @@ fn dead_rows(rows: &Rows, partition: &Bytes, reference: &Bytes) -> usize {
         .filter(|(home, key)| home == partition && is_of_class(key, class::DEAD))
         .filter_map(|(_, key)| DeadKey::decode(key).ok())
         .filter(|dead| KINDS.contains(&dead.kind) && dead.reference == *reference)
+        .count()
+}
+
+fn name_rows(rows: &Rows, partition: &Bytes, reference: &Bytes) -> usize {
+    rows.keys()
+        .filter(|(home, key)| home == partition && is_of_class(key, class::NAME))
+        .filter_map(|(_, key)| NameKey::decode(key).ok())
+        .filter(|name| name.reference == *reference)
         .count()
 }

@@ -32,6 +32,8 @@ pub enum Event {
     /// The file was to be synced, and that failed: each waiting write reached the disk or is lost
     /// for good, and no later sync says which.
     SyncFailed(FileId),
+    /// Somebody wrote the whole file over itself and synced it, without SQLite.
+    Rewritten(FileId),
     /// The name was removed; the folder was synced, if `true`.
     Deleted(String, bool),
     /// The script got its answer to so many commits.
@@ -46,6 +48,8 @@ enum Change {
 
 #[derive(Clone, Debug, Default)]
 struct FileState {
+    /// What the system shows while it lives. A failed sync does not change it.
+    live: Vec<u8>,
     durable: Vec<u8>,
     pending: Vec<Change>,
 }
@@ -67,13 +71,32 @@ pub struct Disk {
 
 impl Disk {
     /// A folder with these files, durable.
-    pub fn with(files: &BTreeMap<String, (FileId, Vec<u8>)>) -> Self {
+    pub fn with(files: &Files) -> Self {
         let mut disk = Self::default();
-        for (name, (id, bytes)) in files {
-            disk.names.insert(name.clone(), *id);
-            disk.files.entry(*id).or_default().durable.clone_from(bytes);
+        for (id, (name, bytes)) in (0..).zip(files) {
+            disk.names.insert(name.clone(), id);
+            let state = FileState {
+                live: bytes.clone(),
+                durable: bytes.clone(),
+                pending: Vec::new(),
+            };
+            disk.files.insert(id, state);
         }
         disk
+    }
+
+    /// The names as they are while the system lives.
+    pub(crate) fn live_names(&self) -> BTreeMap<String, FileId> {
+        let mut names = self.names.clone();
+        for change in &self.pending_names {
+            rename(&mut names, change);
+        }
+        names
+    }
+
+    /// A number that no file has had.
+    pub(crate) fn next_file(&self) -> FileId {
+        self.files.keys().last().map_or(0, |last| last + 1)
     }
 
     /// Goes one event further. `random` decides what a failed sync leaves.
@@ -103,6 +126,11 @@ impl Disk {
                     apply_some(&mut state.durable, &change, random, 50);
                 }
             }
+            Event::Rewritten(file) => {
+                let state = self.files.entry(*file).or_default();
+                state.durable.clone_from(&state.live);
+                state.pending.clear();
+            }
             Event::Deleted(name, with_folder) => {
                 self.pending_names.push(NameChange::Remove(name.clone()));
                 if *with_folder {
@@ -120,7 +148,10 @@ impl Disk {
 
     /// What is there while the system lives: what a killed process leaves.
     pub fn live(&self) -> Files {
-        self.left(|_| true, |bytes, change| apply(bytes, change))
+        let names = self.live_names().into_iter();
+        names
+            .filter_map(|(name, id)| Some((name, self.files.get(&id)?.live.clone())))
+            .collect()
     }
 
     /// What a power cut leaves if nothing that waited had reached the disk.
@@ -163,7 +194,9 @@ impl Disk {
     }
 
     fn change(&mut self, file: FileId, change: Change) {
-        self.files.entry(file).or_default().pending.push(change);
+        let state = self.files.entry(file).or_default();
+        apply(&mut state.live, &change);
+        state.pending.push(change);
     }
 
     fn sync_names(&mut self) {

@@ -1,9 +1,11 @@
 //! Folders whose files the VFS treats in a way of its own, and what happened in them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::disk::{Disk, Event, FileId, Files};
 use crate::fault::{Call, Fault};
@@ -70,8 +72,17 @@ impl WatchedFolder {
     /// # Errors
     /// If the folder cannot be written, or the VFS not be registered.
     pub fn new(files: &Files) -> io::Result<Self> {
-        let watched = Arc::new(Watched::new(files));
-        let place = Place::new(files, |_| Treatment::Watched(Arc::clone(&watched)))?;
+        Self::on(Disk::with(files))
+    }
+
+    /// A folder as a killed process leaves it: all its writes are there, durable or not.
+    ///
+    /// # Errors
+    /// If the folder cannot be written, or the VFS not be registered.
+    pub fn on(disk: Disk) -> io::Result<Self> {
+        let files = disk.live();
+        let watched = Arc::new(Watched::new(disk));
+        let place = Place::new(&files, |_| Treatment::Watched(Arc::clone(&watched)))?;
         Ok(Self { place, watched })
     }
 
@@ -122,7 +133,7 @@ pub struct Watched(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    base: BTreeMap<String, (FileId, Vec<u8>)>,
+    base: Disk,
     events: Vec<Event>,
     names: BTreeMap<String, FileId>,
     next_file: FileId,
@@ -131,18 +142,24 @@ struct State {
     /// Calls since the fault was set that its cause could have hit.
     hittable: u64,
     failed: Vec<Call>,
+    /// Files of which a sync has failed; they carry [`marked`] as their time.
+    suspects: BTreeSet<FileId>,
+}
+
+/// When a suspect file was last written by SQLite, as its time says: long ago. Whoever writes it
+/// without SQLite gives it another.
+fn marked() -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(1_000_000_000)
 }
 
 impl Watched {
-    fn new(files: &Files) -> Self {
-        let mut state = State::default();
-        for (name, bytes) in files {
-            let id = state.next_file;
-            state.next_file += 1;
-            state.names.insert(name.clone(), id);
-            state.base.insert(name.clone(), (id, bytes.clone()));
-        }
-        Self(Mutex::new(state))
+    fn new(base: Disk) -> Self {
+        Self(Mutex::new(State {
+            names: base.live_names(),
+            next_file: base.next_file(),
+            base,
+            ..State::default()
+        }))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -181,13 +198,13 @@ impl Watched {
 
     /// The folder as it was in the beginning.
     pub fn first_disk(&self) -> Disk {
-        Disk::with(&self.lock().base)
+        self.lock().base.clone()
     }
 
     /// The folder as it is now; `random` decides what failed syncs have left.
     pub fn disk(&self, random: &mut Random) -> Disk {
         let state = self.lock();
-        let mut disk = Disk::with(&state.base);
+        let mut disk = state.base.clone();
         for event in &state.events {
             disk.step(event, random);
         }
@@ -215,6 +232,35 @@ impl Watched {
 
     pub(crate) fn note(&self, event: Event) {
         self.lock().events.push(event);
+    }
+
+    /// Before SQLite writes or syncs a file: if a sync of it failed and it was written over since,
+    /// from outside, its bytes are durable after all. That whoever did so has synced it is taken on
+    /// trust.
+    pub(crate) fn before_change(&self, file: FileId, path: &Path) {
+        let mut state = self.lock();
+        // A file that is deleted has no time, and nobody else writes it.
+        if state.suspects.contains(&file)
+            && let Ok(time) = std::fs::metadata(path).and_then(|found| found.modified())
+            && time != marked()
+        {
+            state.events.push(Event::Rewritten(file));
+        }
+    }
+
+    /// Behind a write, cut or sync of SQLite's; `sync_failed` makes the file suspect.
+    pub(crate) fn after_change(&self, file: FileId, path: &Path, sync_failed: bool) {
+        let mut state = self.lock();
+        if sync_failed {
+            state.suspects.insert(file);
+        }
+        if state.suspects.contains(&file)
+            && let Ok(opened) = File::options().write(true).open(path)
+            && opened.set_modified(marked()).is_err()
+        {
+            // Without its mark it would pass for rewritten.
+            state.suspects.remove(&file);
+        }
     }
 
     /// The file of this name, new if there was none.

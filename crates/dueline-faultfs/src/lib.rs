@@ -6,10 +6,12 @@
 //! nothing of this, checked, and run to its end.
 //!
 //! * [`power_loss`]: a power cut at every sync and every tenth write of a script of 200 commits.
+//! * [`errors`]: the n-th call fails, for every n until nothing is left to fail.
 #![deny(unsafe_code)]
 
 mod check;
 pub mod disk;
+pub mod errors;
 pub mod fault;
 pub mod folder;
 pub mod power_loss;

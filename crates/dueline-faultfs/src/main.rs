@@ -8,6 +8,7 @@
 use std::time::Instant;
 
 use clap::{Parser, Subcommand};
+use dueline_faultfs::errors::{self, ALL_WAYS, ALL_WORK};
 use dueline_faultfs::{Failure, power_loss, script};
 use dueline_sqlite::Durability;
 
@@ -29,12 +30,22 @@ enum Command {
         #[arg(long, default_value_t = 1)]
         first_seed: u64,
     },
+    /// Makes the n-th call to the file system fail, for every n, in every piece of work.
+    Errors {
+        /// Images checked behind each failure, that of a killed process first.
+        #[arg(long, default_value_t = 4)]
+        images: u64,
+        /// What the random images go by.
+        #[arg(long, default_value_t = 1)]
+        first_seed: u64,
+    },
 }
 
 fn main() -> Result<(), Failure> {
     let started = Instant::now();
     match Arguments::parse().sweep {
         Command::Powerloss { images, first_seed } => powerloss(images, first_seed)?,
+        Command::Errors { images, first_seed } => errors(images, first_seed)?,
     }
     println!("{:.1} s", started.elapsed().as_secs_f64());
     Ok(())
@@ -63,6 +74,38 @@ fn powerloss(images: usize, first_seed: u64) -> Result<(), Failure> {
             }
             _ => {}
         }
+    }
+    Ok(())
+}
+
+fn errors(images: u64, first_seed: u64) -> Result<(), Failure> {
+    let (mut runs, mut checked, mut broken) = (0, 0, 0);
+    for work in ALL_WORK {
+        for way in ALL_WAYS {
+            let found = match errors::sweep(work, way, images, first_seed) {
+                Ok(found) => found,
+                Err(error) => {
+                    println!("BROKEN: {error}");
+                    broken += 1;
+                    continue;
+                }
+            };
+            let (cause, lasting) = way;
+            println!(
+                "{work:?}, {cause:?} {}: {} runs, {} refused, {} images; first to fail {:?}",
+                if lasting { "from then on" } else { "once" },
+                found.runs,
+                found.refused,
+                found.images,
+                found.calls,
+            );
+            runs += found.runs;
+            checked += found.images;
+        }
+    }
+    println!("{runs} runs with a failing call, {checked} images");
+    if broken > 0 {
+        return Err(format!("{broken} sweeps are broken").into());
     }
     Ok(())
 }

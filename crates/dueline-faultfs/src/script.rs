@@ -7,11 +7,12 @@ use std::sync::Arc;
 use dueline::Bytes;
 use dueline::runtime::Clock;
 use dueline::store::{Partition, StoreError, WakeStore};
-use dueline::timers::{Engine, Policy, Timer, TimerError, TimerKind, Timers};
+use dueline::timers::{Engine, Policy, Timer, TimerError, Timers};
 use dueline_sqlite::{Durability, Options, SqliteStore};
 use dueline_testkit::{ManualClock, test_runtime};
 
 use crate::Failure;
+use crate::check::Expected;
 use crate::disk::{Disk, Event, Files};
 use crate::folder::WatchedFolder;
 use crate::recorder::{Commits, Recorder};
@@ -37,8 +38,19 @@ pub(crate) enum Fate {
 pub(crate) struct Promise {
     /// The first commit at which it holds.
     from_commit: usize,
-    timer: (Partition, TimerKind, Bytes),
+    partition: Partition,
+    reference: Bytes,
     fate: Fate,
+}
+
+impl Fate {
+    /// Its effects and its dead rows.
+    pub(crate) fn outcome(self) -> (u64, usize) {
+        match self {
+            Self::Effects(effects) => (effects, 0),
+            Self::Dead => (0, 1),
+        }
+    }
 }
 
 /// A run of the script: what happened to its files, and what they must hold.
@@ -58,20 +70,26 @@ impl Recording {
         self.rows.len().saturating_sub(1)
     }
 
-    /// What must become of every timer of the script if the database holds so many commits; `None`
-    /// for one that was not scheduled yet.
-    pub(crate) fn fates(
-        &self,
-        commits: usize,
-    ) -> BTreeMap<(Partition, TimerKind, Bytes), Option<Fate>> {
-        let mut fates = BTreeMap::new();
+    /// What must become of every timer of the script if the database holds so many commits.
+    pub(crate) fn expected(&self, commits: usize) -> Vec<Expected> {
+        let mut fates: BTreeMap<(&Partition, &Bytes), (u64, usize)> = BTreeMap::new();
         for promise in &self.promises {
-            let fate = fates.entry(promise.timer.clone()).or_insert(None);
+            // One that was not scheduled yet leaves nothing.
+            let fate = fates
+                .entry((&promise.partition, &promise.reference))
+                .or_default();
             if promise.from_commit <= commits {
-                *fate = Some(promise.fate);
+                *fate = promise.fate.outcome();
             }
         }
         fates
+            .into_iter()
+            .map(|((partition, reference), outcome)| Expected {
+                partition: partition.clone(),
+                reference: reference.clone(),
+                allowed: vec![outcome],
+            })
+            .collect()
     }
 }
 
@@ -167,14 +185,14 @@ impl Script {
         ] {
             let fate = Fate::Effects(if what == "repeat" { REPEATS } else { 1 });
             let timer = Timer::new(kind, format!("{what}-{round}"));
-            self.schedule(&partition, (kind, timer), &format!("{what}-{round}"), 1_000, fate)?;
+            self.schedule(&partition, timer, &format!("{what}-{round}"), 1_000, fate)?;
         }
         match round % 4 {
             0 => self.named(&partition, round)?,
             1 => {
                 let reference = format!("doomed-{round}");
                 let timer = Timer::new(GROUPED, reference.clone());
-                self.schedule(&partition, (GROUPED, timer), &reference, 500, Fate::Dead)?;
+                self.schedule(&partition, timer, &reference, 500, Fate::Dead)?;
             }
             2 => {
                 self.run(|timers| timers.pause(&partition, SINGLE))?;
@@ -213,22 +231,23 @@ impl Script {
     fn schedule(
         &mut self,
         partition: &Partition,
-        (kind, timer): (TimerKind, Timer),
+        timer: Timer,
         reference: &str,
         due_in_ms: u64,
         fate: Fate,
     ) -> Result<(), Failure> {
         let timer = timer.due_at(self.open.engine.runtime().now_ms() + due_in_ms);
         self.run(|timers| timers.schedule(partition, timer, Policy::Replace))?;
-        self.promise(partition, kind, reference, fate);
+        self.promise(partition, reference, fate);
         Ok(())
     }
 
     /// Notes what holds from the commit on that has just been acknowledged.
-    fn promise(&mut self, partition: &Partition, kind: TimerKind, reference: &str, fate: Fate) {
+    fn promise(&mut self, partition: &Partition, reference: &str, fate: Fate) {
         self.promises.push(Promise {
             from_commit: self.commits.count(),
-            timer: (partition.clone(), kind, Bytes::from(reference.to_owned())),
+            partition: partition.clone(),
+            reference: Bytes::from(reference.to_owned()),
             fate,
         });
     }
@@ -240,8 +259,8 @@ impl Script {
         let now_ms = self.open.engine.runtime().now_ms();
         let timer = Timer::new(GROUPED, reference.clone()).named();
         let once = Fate::Effects(1);
-        self.schedule(partition, (GROUPED, timer.clone()), &reference, 60_000, once)?;
-        self.schedule(partition, (GROUPED, timer.clone()), &reference, 90_000, once)?;
+        self.schedule(partition, timer.clone(), &reference, 60_000, once)?;
+        self.schedule(partition, timer.clone(), &reference, 90_000, once)?;
         self.run(|timers| {
             timers.reschedule(partition, GROUPED, &name, now_ms + 70_000, None)
         })?;
@@ -255,9 +274,9 @@ impl Script {
         let reference = format!("cancelled-{round}");
         let name = Bytes::from(reference.clone());
         let timer = Timer::new(SINGLE, reference.clone()).named();
-        self.schedule(partition, (SINGLE, timer), &reference, 60_000, Fate::Effects(1))?;
+        self.schedule(partition, timer, &reference, 60_000, Fate::Effects(1))?;
         self.run(|timers| timers.cancel(partition, SINGLE, &name, None))?;
-        self.promise(partition, SINGLE, &reference, Fate::Effects(0));
+        self.promise(partition, &reference, Fate::Effects(0));
         Ok(())
     }
 }

@@ -11,7 +11,7 @@
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -26,6 +26,8 @@ use crate::folder::{Treatment, Watched, treatment};
 struct Handle {
     treatment: Treatment,
     id: FileId,
+    /// Empty unless the file is watched.
+    path: PathBuf,
     /// Whether the next sync also syncs the folder, as SQLite's own VFS does for a new log.
     sync_folder: AtomicBool,
 }
@@ -172,9 +174,11 @@ unsafe extern "C" fn open(
         if code != ffi::SQLITE_OK {
             return code;
         }
-        let id = match (&treatment, path) {
-            (Treatment::Watched(watched), Some(path)) => watched.opened(&file_name(path)),
-            _ => 0,
+        let (id, path) = match (&treatment, path) {
+            (Treatment::Watched(watched), Some(path)) => {
+                (watched.opened(&file_name(path)), path.to_owned())
+            }
+            _ => (0, PathBuf::new()),
         };
         let journal = ffi::SQLITE_OPEN_MAIN_JOURNAL
             | ffi::SQLITE_OPEN_SUPER_JOURNAL
@@ -183,6 +187,7 @@ unsafe extern "C" fn open(
         let handle = Handle {
             treatment,
             id,
+            path,
             sync_folder: AtomicBool::new(new_journal),
         };
         let ours = file.cast::<File>();
@@ -307,6 +312,7 @@ unsafe extern "C" fn write(
         Err(_) => bytes / 2 / sector * sector,
     };
     if bytes > 0 {
+        watched.before_change(handle.id, &handle.path);
         let code = own_method!(inner, xWrite, from, bytes, offset);
         if code != ffi::SQLITE_OK {
             return code;
@@ -316,6 +322,7 @@ unsafe extern "C" fn write(
         let data = unsafe { std::slice::from_raw_parts(from.cast::<u8>(), length) };
         let offset = u64::try_from(offset).unwrap_or(0);
         watched.note(Event::Written(handle.id, offset, data.to_vec()));
+        watched.after_change(handle.id, &handle.path, false);
     }
     verdict.err().unwrap_or(ffi::SQLITE_OK)
 }
@@ -324,11 +331,16 @@ unsafe extern "C" fn truncate(file: *mut ffi::sqlite3_file, length: i64) -> c_in
     // SAFETY: SQLite calls it with an open file.
     let (inner, handle) = unsafe { parts(file) };
     admit!(handle, Call::Truncate);
+    let Some(watched) = handle.watched() else {
+        return own_method!(inner, xTruncate, length);
+    };
+    watched.before_change(handle.id, &handle.path);
     let code = own_method!(inner, xTruncate, length);
-    if let (Some(watched), ffi::SQLITE_OK) = (handle.watched(), code) {
+    if code == ffi::SQLITE_OK {
         let length = u64::try_from(length).unwrap_or(0);
         watched.note(Event::Truncated(handle.id, length));
     }
+    watched.after_change(handle.id, &handle.path, false);
     code
 }
 
@@ -339,8 +351,10 @@ unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
         Treatment::Plain => own_method!(inner, xSync, flags),
         Treatment::Unsynced => ffi::SQLITE_OK,
         Treatment::Watched(watched) => {
+            watched.before_change(handle.id, &handle.path);
             if let Err(code) = watched.admit(Call::Sync) {
                 watched.note(Event::SyncFailed(handle.id));
+                watched.after_change(handle.id, &handle.path, true);
                 return code;
             }
             let with_folder = handle.sync_folder.swap(false, Ordering::Relaxed);

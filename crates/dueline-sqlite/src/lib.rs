@@ -63,6 +63,7 @@ mod oneshot;
 mod open;
 mod options;
 mod read_session;
+mod rewrite;
 mod send;
 mod shared;
 mod store;
