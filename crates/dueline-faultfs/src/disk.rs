@@ -5,7 +5,7 @@
 //! subset of the rest: each write whole, not at all, or some of its sectors; each truncation and each
 //! change of a name or not. Sectors have [`SECTOR_BYTES`], counted from the start of the file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::random::Random;
 
@@ -92,6 +92,12 @@ impl Disk {
             rename(&mut names, change);
         }
         names
+    }
+
+    /// The files that hold writes which no sync has made durable.
+    pub(crate) fn unsynced(&self) -> BTreeSet<FileId> {
+        let waiting = self.files.iter().filter(|(_, file)| !file.pending.is_empty());
+        waiting.map(|(id, _)| *id).collect()
     }
 
     /// A number that no file has had.

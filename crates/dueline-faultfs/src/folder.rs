@@ -83,6 +83,7 @@ impl WatchedFolder {
         let files = disk.live();
         let watched = Arc::new(Watched::new(disk));
         let place = Place::new(&files, |_| Treatment::Watched(Arc::clone(&watched)))?;
+        watched.begin(&place.folder);
         Ok(Self { place, watched })
     }
 
@@ -142,8 +143,10 @@ struct State {
     /// Calls since the fault was set that its cause could have hit.
     hittable: u64,
     failed: Vec<Call>,
-    /// Files of which a sync has failed; they carry [`marked`] as their time.
+    /// Files that show what the disk may never get: a sync of them has failed, or the process that
+    /// wrote them is dead. They carry [`marked`] as their time.
     suspects: BTreeSet<FileId>,
+    folder: PathBuf,
 }
 
 /// When a suspect file was last written by SQLite, as its time says: long ago. Whoever writes it
@@ -160,6 +163,19 @@ impl Watched {
             base,
             ..State::default()
         }))
+    }
+
+    fn begin(&self, folder: &Path) {
+        let mut state = self.lock();
+        folder.clone_into(&mut state.folder);
+        state.suspects = state.base.unsynced();
+        for file in state.suspects.clone() {
+            let name = state.names.iter().find(|(_, id)| **id == file);
+            if let Some((name, _)) = name {
+                let path = folder.join(name);
+                state.mark(file, &path);
+            }
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -203,7 +219,11 @@ impl Watched {
 
     /// The folder as it is now; `random` decides what failed syncs have left.
     pub fn disk(&self, random: &mut Random) -> Disk {
-        let state = self.lock();
+        let mut state = self.lock();
+        for (name, file) in state.names.clone() {
+            let path = state.folder.join(name);
+            state.note_if_rewritten(file, &path);
+        }
         let mut disk = state.base.clone();
         for event in &state.events {
             disk.step(event, random);
@@ -238,14 +258,7 @@ impl Watched {
     /// from outside, its bytes are durable after all. That whoever did so has synced it is taken on
     /// trust.
     pub(crate) fn before_change(&self, file: FileId, path: &Path) {
-        let mut state = self.lock();
-        // A file that is deleted has no time, and nobody else writes it.
-        if state.suspects.contains(&file)
-            && let Ok(time) = std::fs::metadata(path).and_then(|found| found.modified())
-            && time != marked()
-        {
-            state.events.push(Event::Rewritten(file));
-        }
+        self.lock().note_if_rewritten(file, path);
     }
 
     /// Behind a write, cut or sync of SQLite's; `sync_failed` makes the file suspect.
@@ -254,13 +267,7 @@ impl Watched {
         if sync_failed {
             state.suspects.insert(file);
         }
-        if state.suspects.contains(&file)
-            && let Ok(opened) = File::options().write(true).open(path)
-            && opened.set_modified(marked()).is_err()
-        {
-            // Without its mark it would pass for rewritten.
-            state.suspects.remove(&file);
-        }
+        state.mark(file, path);
     }
 
     /// The file of this name, new if there was none.
@@ -282,5 +289,29 @@ impl Watched {
         state
             .events
             .push(Event::Deleted(name.to_owned(), with_folder));
+    }
+}
+
+impl State {
+    /// Gives a suspect file its mark.
+    fn mark(&mut self, file: FileId, path: &Path) {
+        if self.suspects.contains(&file)
+            && let Ok(opened) = File::options().write(true).open(path)
+            && opened.set_modified(marked()).is_err()
+        {
+            // Without its mark it would pass for rewritten.
+            self.suspects.remove(&file);
+        }
+    }
+
+    fn note_if_rewritten(&mut self, file: FileId, path: &Path) {
+        // A file that is deleted has no time, and nobody else writes it.
+        if self.suspects.contains(&file)
+            && let Ok(time) = std::fs::metadata(path).and_then(|found| found.modified())
+            && time != marked()
+        {
+            self.events.push(Event::Rewritten(file));
+            self.mark(file, path);
+        }
     }
 }

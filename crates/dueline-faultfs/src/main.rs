@@ -75,6 +75,12 @@ fn powerloss(images: usize, first_seed: u64) -> Result<(), Failure> {
             _ => {}
         }
     }
+    let recording = script::record(Durability::PowerLoss)?;
+    let found = power_loss::sweep_after_kill(&recording, images / 8, first_seed)?;
+    println!(
+        "kill, reopen, read, power cut: {} crash points, {} images",
+        found.points, found.images
+    );
     Ok(())
 }
 

@@ -1,10 +1,15 @@
 //! The sweep: a power cut at every sync and at every tenth write of the script.
 
+use dueline_sqlite::{Durability, SqliteStore};
+use dueline_testkit::ManualClock;
+
 use crate::Failure;
 use crate::check::check;
 use crate::disk::{Disk, Event, Files};
+use crate::folder::WatchedFolder;
 use crate::random::Random;
-use crate::script::Recording;
+use crate::script::{DATABASE, Recording, options};
+use crate::world::{read_all, run};
 
 /// Of the writes every so many-th is a crash point.
 const WRITES_APART: usize = 10;
@@ -35,7 +40,64 @@ pub struct Sweep {
 pub fn sweep(recording: &Recording, images_max: usize, first_seed: u64) -> Result<Sweep, Failure> {
     let points = crash_points(&recording.events);
     let each = images_max.div_ceil(points.len().max(1)).max(2);
-    let chosen = (images_max / each).clamp(1, points.len().max(1));
+    at_points(recording, &points, images_max / each, |done, disk, point| {
+        for number in 0..each {
+            let seed = seed_of(first_seed, point, number);
+            done.add(recording, disk, &image(disk, number, seed))
+                .map_err(|error| format!("event {point}, image {number}, seed {seed}: {error}"))?;
+        }
+        Ok(())
+    })
+}
+
+/// Kills the process at evenly chosen crash points, opens the database again, reads everything, and
+/// only then cuts the power: what was read must be there.
+///
+/// # Errors
+/// The first image that is broken, or that contradicts what was read.
+pub fn sweep_after_kill(
+    recording: &Recording,
+    points_max: usize,
+    first_seed: u64,
+) -> Result<Sweep, Failure> {
+    let points = crash_points(&recording.events);
+    at_points(recording, &points, points_max, |done, disk, point| {
+        let seed = seed_of(first_seed, point, 0);
+        after_kill(done, recording, disk, seed)
+            .map_err(|error| format!("event {point}, seed {seed}: {error}").into())
+    })
+}
+
+fn after_kill(
+    done: &mut Sweep,
+    recording: &Recording,
+    disk: &Disk,
+    seed: u64,
+) -> Result<(), Failure> {
+    let folder = WatchedFolder::on(disk.clone())?;
+    let clock = ManualClock::new(recording.ended_at_ms);
+    let options = options(&clock, Durability::PowerLoss);
+    let store = SqliteStore::open(folder.file(DATABASE), options)?;
+    let read = run(&store, read_all(&store))?;
+    let mut random = Random::new(seed);
+    let later = folder.watched().disk(&mut random);
+    for files in [later.durable(), later.crashed(&mut random, 50)] {
+        let recovered = done.add(recording, disk, &files)?;
+        if recording.rows.get(recovered) != Some(&read) {
+            return Err("the power cut took back what had been read".into());
+        }
+    }
+    Ok(())
+}
+
+/// Goes through the recording and stops at some of its points, evenly chosen.
+fn at_points(
+    recording: &Recording,
+    points: &[usize],
+    points_max: usize,
+    mut stop: impl FnMut(&mut Sweep, &Disk, usize) -> Result<(), Failure>,
+) -> Result<Sweep, Failure> {
+    let chosen = points_max.clamp(1, points.len().max(1));
     let mut done = Sweep::default();
     let mut disk = recording.first_disk.clone();
     // No sync failed in the recording, so nothing is drawn here.
@@ -50,20 +112,25 @@ pub fn sweep(recording: &Recording, images_max: usize, first_seed: u64) -> Resul
         }
         at = point;
         done.points += 1;
-        for number in 0..each {
-            let seed = first_seed
-                .wrapping_add(point as u64 * 1_000)
-                .wrapping_add(number as u64);
-            let files = image(&disk, number, seed);
-            done.add(recording, &disk, &files)
-                .map_err(|error| format!("event {point}, image {number}, seed {seed}: {error}"))?;
-        }
+        stop(&mut done, &disk, point)?;
     }
     Ok(done)
 }
 
+fn seed_of(first_seed: u64, point: usize, number: usize) -> u64 {
+    first_seed
+        .wrapping_add(point as u64 * 1_000)
+        .wrapping_add(number as u64)
+}
+
 impl Sweep {
-    fn add(&mut self, recording: &Recording, disk: &Disk, files: &Files) -> Result<(), Failure> {
+    /// Checks an image and counts it; says how many commits it holds.
+    fn add(
+        &mut self,
+        recording: &Recording,
+        disk: &Disk,
+        files: &Files,
+    ) -> Result<usize, Failure> {
         let acknowledged = disk.acknowledged();
         let recovered = check(files, recording, acknowledged + 1)?;
         self.images += 1;
@@ -71,7 +138,7 @@ impl Sweep {
         let lost = acknowledged.saturating_sub(recovered);
         self.with_losses += usize::from(lost > 0);
         self.lost_max = self.lost_max.max(lost);
-        Ok(())
+        Ok(recovered)
     }
 }
 
