@@ -144,7 +144,11 @@ pub(crate) fn kept(expected: &[Expected], left: &Rows) -> Result<(), Failure> {
         let effects = counted(left.get(&key));
         let dead = dead_rows(left, &timer.partition.to_bytes(), &timer.reference);
         // A dead timer keeps its name.
-        let names = dead.min(name_rows(left, &timer.partition.to_bytes(), &timer.reference));
+        let names = dead.min(name_rows(
+            left,
+            &timer.partition.to_bytes(),
+            &timer.reference,
+        ));
         accounted += usize::from(left.contains_key(&key)) + dead + names;
         if !timer.allowed.contains(&(effects, dead)) {
             return Err(format!(

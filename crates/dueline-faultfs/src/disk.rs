@@ -96,7 +96,10 @@ impl Disk {
 
     /// The files that hold writes which no sync has made durable.
     pub(crate) fn unsynced(&self) -> BTreeSet<FileId> {
-        let waiting = self.files.iter().filter(|(_, file)| !file.pending.is_empty());
+        let waiting = self
+            .files
+            .iter()
+            .filter(|(_, file)| !file.pending.is_empty());
         waiting.map(|(id, _)| *id).collect()
     }
 
@@ -167,7 +170,7 @@ impl Disk {
 
     /// What a power cut may leave: of all that waited about `kept_percent`, in whole or in part.
     pub fn crashed(&self, random: &mut Random, kept_percent: u64) -> Files {
-        let mut names = Random::new(random.next());
+        let mut names = Random::new(random.draw());
         self.left(
             |_| names.percent(kept_percent),
             |bytes, change| apply_some(bytes, change, random, kept_percent),
@@ -326,7 +329,10 @@ mod tests {
                 }
             }
         }
-        assert!(whole > 20 && lost > 20 && torn > 10, "{whole} {lost} {torn}");
+        assert!(
+            whole > 20 && lost > 20 && torn > 10,
+            "{whole} {lost} {torn}"
+        );
     }
 
     #[test]
@@ -352,7 +358,7 @@ mod tests {
         events.push(Event::Written(1, 0, vec![2; 512]));
         events.push(Event::SyncFailed(1));
         events.push(Event::Synced(1, false));
-        let mut outcomes = std::collections::BTreeSet::new();
+        let mut outcomes = BTreeSet::new();
         for seed in 0..50 {
             let mut disk = Disk::default();
             let mut random = Random::new(seed);

@@ -40,14 +40,21 @@ pub struct Sweep {
 pub fn sweep(recording: &Recording, images_max: usize, first_seed: u64) -> Result<Sweep, Failure> {
     let points = crash_points(&recording.events);
     let each = images_max.div_ceil(points.len().max(1)).max(2);
-    at_points(recording, &points, images_max / each, |done, disk, point| {
-        for number in 0..each {
-            let seed = seed_of(first_seed, point, number);
-            done.add(recording, disk, &image(disk, number, seed))
-                .map_err(|error| format!("event {point}, image {number}, seed {seed}: {error}"))?;
-        }
-        Ok(())
-    })
+    at_points(
+        recording,
+        &points,
+        images_max / each,
+        |done, disk, point| {
+            for number in 0..each {
+                let seed = seed_of(first_seed, point, number);
+                done.add(recording, disk, &image(disk, number, seed))
+                    .map_err(|error| {
+                        format!("event {point}, image {number}, seed {seed}: {error}")
+                    })?;
+            }
+            Ok(())
+        },
+    )
 }
 
 /// Kills the process at evenly chosen crash points, opens the database again, reads everything, and
@@ -125,12 +132,7 @@ fn seed_of(first_seed: u64, point: usize, number: usize) -> u64 {
 
 impl Sweep {
     /// Checks an image and counts it; says how many commits it holds.
-    fn add(
-        &mut self,
-        recording: &Recording,
-        disk: &Disk,
-        files: &Files,
-    ) -> Result<usize, Failure> {
+    fn add(&mut self, recording: &Recording, disk: &Disk, files: &Files) -> Result<usize, Failure> {
         let acknowledged = disk.acknowledged();
         let recovered = check(files, recording, acknowledged + 1)?;
         self.images += 1;

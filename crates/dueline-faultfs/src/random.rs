@@ -7,11 +7,11 @@ impl Random {
     pub fn new(seed: u64) -> Self {
         // Mixed once, so that neighbouring seeds do not share their beginnings shifted by one.
         let mut mixed = Self(seed);
-        Self(mixed.next())
+        Self(mixed.draw())
     }
 
     /// The next 64 bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -21,6 +21,6 @@ impl Random {
 
     /// True so often.
     pub fn percent(&mut self, percent: u64) -> bool {
-        self.next() % 100 < percent
+        self.draw() % 100 < percent
     }
 }

@@ -261,9 +261,7 @@ impl Script {
         let once = Fate::Effects(1);
         self.schedule(partition, timer.clone(), &reference, 60_000, once)?;
         self.schedule(partition, timer.clone(), &reference, 90_000, once)?;
-        self.run(|timers| {
-            timers.reschedule(partition, GROUPED, &name, now_ms + 70_000, None)
-        })?;
+        self.run(|timers| timers.reschedule(partition, GROUPED, &name, now_ms + 70_000, None))?;
         let kick = timer.due_at(now_ms + 1_500).payload("kicked");
         self.run(|timers| timers.schedule(partition, kick, Policy::KeepEarliest))?;
         Ok(())

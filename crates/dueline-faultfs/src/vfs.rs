@@ -180,9 +180,8 @@ unsafe extern "C" fn open(
             }
             _ => (0, PathBuf::new()),
         };
-        let journal = ffi::SQLITE_OPEN_MAIN_JOURNAL
-            | ffi::SQLITE_OPEN_SUPER_JOURNAL
-            | ffi::SQLITE_OPEN_WAL;
+        let journal =
+            ffi::SQLITE_OPEN_MAIN_JOURNAL | ffi::SQLITE_OPEN_SUPER_JOURNAL | ffi::SQLITE_OPEN_WAL;
         let new_journal = flags & ffi::SQLITE_OPEN_CREATE != 0 && flags & journal != 0;
         let handle = Handle {
             treatment,
@@ -384,10 +383,7 @@ unsafe extern "C" fn unlock(file: *mut ffi::sqlite3_file, level: c_int) -> c_int
     own_method!(inner, xUnlock, level)
 }
 
-unsafe extern "C" fn check_reserved_lock(
-    file: *mut ffi::sqlite3_file,
-    found: *mut c_int,
-) -> c_int {
+unsafe extern "C" fn check_reserved_lock(file: *mut ffi::sqlite3_file, found: *mut c_int) -> c_int {
     // SAFETY: SQLite calls it with an open file.
     let (inner, handle) = unsafe { parts(file) };
     admit!(handle, Call::Lock);

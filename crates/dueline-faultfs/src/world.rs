@@ -16,8 +16,7 @@ use std::thread::Thread;
 use dueline::rows::class;
 use dueline::runtime::Runtime;
 use dueline::store::{
-    Batch, Key, LaneWake, NamespaceStore, Partition, ScanRange, StoreError, Value,
-    WakeStore,
+    Batch, Key, LaneWake, NamespaceStore, Partition, ScanRange, StoreError, Value, WakeStore,
 };
 use dueline::timers::{
     DetachedHandler, DueTimer, Engine, Fired, HandlerError, KindSet, Registration, Registry,

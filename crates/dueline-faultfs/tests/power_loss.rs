@@ -27,7 +27,10 @@ fn with_process_crash_durability_a_power_cut_loses_commits_and_nothing_else() {
     let recording = script::record(Durability::ProcessCrash).unwrap();
     // Every image is one whole state of the script, or the sweep would end in an error.
     let found = power_loss::sweep(&recording, IMAGES, SEED).unwrap();
-    assert!(found.with_losses > 0, "the VFS keeps nothing apart: {found:?}");
+    assert!(
+        found.with_losses > 0,
+        "the VFS keeps nothing apart: {found:?}"
+    );
 }
 
 #[test]

@@ -42,8 +42,16 @@ pub(crate) fn run(
         folder: WatchedFolder::new(if fresh { &nothing } else { &base.files })?,
         clock: ManualClock::new(START_MS),
         witness: Witness {
-            seen: Some(if fresh { Rows::new() } else { base.rows.clone() }),
-            expected: if fresh { Vec::new() } else { base.expected.clone() },
+            seen: Some(if fresh {
+                Rows::new()
+            } else {
+                base.rows.clone()
+            }),
+            expected: if fresh {
+                Vec::new()
+            } else {
+                base.expected.clone()
+            },
             refused: false,
         },
     };
@@ -149,7 +157,8 @@ impl Run<'_> {
         };
         for entry in std::fs::read_dir(self.folder.file(""))? {
             let name = entry?.file_name().to_string_lossy().into_owned();
-            if !name.starts_with(DATABASE) && !(whole && name == BACKUP) {
+            let belongs = name.starts_with(DATABASE) || (whole && name == BACKUP);
+            if !belongs {
                 return Err(format!("a backup leaves {name}").into());
             }
         }
@@ -195,9 +204,12 @@ impl Run<'_> {
                 .schedule(store, engine.timers(), &partition, "plain-after", true)?;
             refused
         };
-        if !self.witness.expected.iter().any(|timer| {
-            timer.reference.as_ref() == b"plain-after" && timer.allowed == [(1, 0)]
-        }) {
+        if !self
+            .witness
+            .expected
+            .iter()
+            .any(|timer| timer.reference.as_ref() == b"plain-after" && timer.allowed == [(1, 0)])
+        {
             return Err("nothing can be scheduled although the fault is gone".into());
         }
         to_the_end(store, &self.clock, &self.witness.expected)?;
