@@ -47,11 +47,23 @@ pub struct Fault {
     pub cause: Cause,
     /// Whether all later calls fail too, until the fault is lifted.
     pub lasting: bool,
+    /// The only call that fails; others are not counted.
+    pub only: Option<Call>,
+}
+
+impl Fault {
+    /// What the call would end in; `None` if this fault never hits such a call.
+    pub(crate) fn code(self, call: Call) -> Option<i32> {
+        if self.only.is_some_and(|only| only != call) {
+            return None;
+        }
+        self.cause.code(call)
+    }
 }
 
 impl Cause {
     /// What the call ends in; `None` if this cannot happen to it.
-    pub(crate) fn code(self, call: Call) -> Option<i32> {
+    fn code(self, call: Call) -> Option<i32> {
         let code = match (self, call) {
             (Self::NoRoom, Call::Write) => ffi::SQLITE_FULL,
             (Self::NoRoom | Self::Io, Call::MapIndex) => ffi::SQLITE_IOERR_SHMSIZE,

@@ -238,7 +238,7 @@ impl Watched {
         let Some(fault) = state.fault else {
             return Ok(());
         };
-        let Some(code) = fault.cause.code(call) else {
+        let Some(code) = fault.code(call) else {
             return Ok(());
         };
         state.hittable += 1;

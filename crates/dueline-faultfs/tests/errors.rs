@@ -41,6 +41,11 @@ fn opening_after_a_kill_holds_when_a_call_fails_once() {
 }
 
 #[test]
+fn opening_again_after_an_unsettled_commit_holds_when_a_call_fails_once() {
+    swept(Work::Reopen, (Cause::Io, false), 2);
+}
+
+#[test]
 fn a_checkpoint_holds_when_a_call_fails_once() {
     swept(Work::Checkpoint, (Cause::Io, false), 2);
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use dueline::store::WakeStore;
+use dueline::store::{Partition, StoreError, WakeStore};
 use dueline_sqlite::{BackupError, Durability, OpenError, SqliteStore};
 use dueline_testkit::ManualClock;
 
@@ -14,7 +14,7 @@ use super::{Ran, Work};
 use crate::Failure;
 use crate::check::intact;
 use crate::disk::Files;
-use crate::fault::Fault;
+use crate::fault::{Call, Cause, Fault};
 use crate::folder::{UnsyncedFolder, WatchedFolder};
 use crate::script::{DATABASE, START_MS, options};
 use crate::world::{Rows, engine, read_all, run as on_thread};
@@ -55,11 +55,16 @@ pub(crate) fn run(
             refused: false,
         },
     };
+    let mut too_late = false;
     let store = match work {
         Work::Create | Work::Recover => run.open_with(fault)?,
         _ => {
             let store = run.open()?;
+            if work == Work::Reopen {
+                run.fail_store(&store)?;
+            }
             run.folder.watched().set_fault(fault);
+            too_late = store.counters().reopened > 0;
             run.work(&store, work)?;
             Some(store)
         }
@@ -85,6 +90,7 @@ pub(crate) fn run(
         failed,
         refused: run.witness.refused,
         images: checked,
+        too_late,
     })
 }
 
@@ -128,13 +134,8 @@ impl Run<'_> {
                 let engine = engine(ticks, runtime(&self.clock))?;
                 self.witness.ticks(here.as_ref(), &engine, &self.clock)
             }
-            Work::Checkpoint => {
-                if let Err(error) = store.checkpoint() {
-                    check_error(&error)?;
-                    self.witness.refused = true;
-                }
-                self.witness.look(store)
-            }
+            Work::Checkpoint => self.tried(store, SqliteStore::checkpoint),
+            Work::Reopen => self.tried(store, SqliteStore::reopen),
             Work::Backup => self.backup(store),
             Work::Close => {
                 store.close();
@@ -142,6 +143,39 @@ impl Run<'_> {
             }
             Work::Create | Work::Recover => Ok(()),
         }
+    }
+
+    fn tried(
+        &mut self,
+        store: &SqliteStore,
+        work: impl FnOnce(&SqliteStore) -> Result<(), StoreError>,
+    ) -> Result<(), Failure> {
+        if let Err(error) = work(store) {
+            check_error(&error)?;
+            self.witness.refused = true;
+        }
+        self.witness.look(store)
+    }
+
+    /// Lets a commit fail that cannot be settled either: every sync fails.
+    fn fail_store(&mut self, store: &SqliteStore) -> Result<(), Failure> {
+        let syncs = Fault {
+            call: 1,
+            cause: Cause::Io,
+            lasting: true,
+            only: Some(Call::Sync),
+        };
+        self.folder.watched().set_fault(syncs);
+        let engine = engine(Arc::new(store.clone()), runtime(&self.clock))?;
+        let partition = Partition::new("doubtful")?;
+        self.witness
+            .schedule(store, engine.timers(), &partition, "plain-doubt", true)?;
+        self.folder.watched().lift_fault();
+        if self.witness.seen.is_some() {
+            return Err("a commit whose sync failed, and was not settled, is certain".into());
+        }
+        self.witness.refused = false;
+        Ok(())
     }
 
     /// A backup is whole, or it is not there; nothing is left beside it.
@@ -197,7 +231,7 @@ impl Run<'_> {
     /// With the fault gone everything works: a new timer, and all to the end.
     fn recovered(&mut self, store: &SqliteStore) -> Result<(), Failure> {
         let engine = engine(Arc::new(store.clone()), runtime(&self.clock))?;
-        let partition = dueline::store::Partition::new("afterwards")?;
+        let partition = Partition::new("afterwards")?;
         self.witness.refused = {
             let refused = self.witness.refused;
             self.witness
