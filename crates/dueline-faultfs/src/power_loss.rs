@@ -31,30 +31,29 @@ pub struct Sweep {
     pub lost_max: usize,
 }
 
-/// Cuts the power at every crash point, or at evenly chosen ones if `images_max` is too small for
-/// all, and checks several images of each: nothing of what waited kept, and random parts.
+/// Cuts the power at every crash point, or at evenly chosen ones if `images` is too small for two
+/// images of each, and checks several images of each: nothing of what waited kept, and random parts.
 ///
 /// # Errors
 /// The first image that is broken, or that holds no state of the script up to the commit in flight.
 /// Lost commits are counted, not an error: whether they may be lost is the caller's to say.
-pub fn sweep(recording: &Recording, images_max: usize, first_seed: u64) -> Result<Sweep, Failure> {
+pub fn sweep(recording: &Recording, images: usize, first_seed: u64) -> Result<Sweep, Failure> {
     let points = crash_points(&recording.events);
-    let each = images_max.div_ceil(points.len().max(1)).max(2);
-    at_points(
-        recording,
-        &points,
-        images_max / each,
-        |done, disk, point| {
-            for number in 0..each {
-                let seed = seed_of(first_seed, point, number);
-                done.add(recording, disk, &image(disk, number, seed))
-                    .map_err(|error| {
-                        format!("event {point}, image {number}, seed {seed}: {error}")
-                    })?;
-            }
-            Ok(())
-        },
-    )
+    let each = images.div_ceil(points.len().max(1)).max(2);
+    // With room for two of each, no point is left out: a few images more do not matter.
+    let points_max = if images >= 2 * points.len() {
+        points.len()
+    } else {
+        images.div_ceil(each)
+    };
+    at_points(recording, &points, points_max, |done, disk, point| {
+        for number in 0..each {
+            let seed = seed_of(first_seed, point, number);
+            done.add(recording, disk, &image(disk, number, seed))
+                .map_err(|error| format!("event {point}, image {number}, seed {seed}: {error}"))?;
+        }
+        Ok(())
+    })
 }
 
 /// Kills the process at evenly chosen crash points, opens the database again, reads everything, and

@@ -184,7 +184,13 @@ impl Script {
             (SINGLE, "repeat"),
         ] {
             let fate = Fate::Effects(if what == "repeat" { REPEATS } else { 1 });
-            let timer = Timer::new(kind, format!("{what}-{round}"));
+            // Some need overflow pages.
+            let payload_bytes = if round % 3 == 0 && what == "called" {
+                6_000
+            } else {
+                100
+            };
+            let timer = Timer::new(kind, format!("{what}-{round}")).payload(vec![7; payload_bytes]);
             self.schedule(&partition, timer, &format!("{what}-{round}"), 1_000, fate)?;
         }
         match round % 4 {
