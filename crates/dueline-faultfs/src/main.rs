@@ -76,7 +76,7 @@ fn powerloss(images: usize, first_seed: u64) -> Result<(), Failure> {
         }
     }
     let recording = script::record(Durability::PowerLoss)?;
-    let found = power_loss::sweep_after_kill(&recording, images / 8, first_seed)?;
+    let found = power_loss::sweep_after_kill(&recording, images / 16, first_seed)?;
     println!(
         "kill, reopen, read, power cut: {} crash points, {} images",
         found.points, found.images

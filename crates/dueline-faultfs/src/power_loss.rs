@@ -9,7 +9,7 @@ use crate::disk::{Disk, Event, Files};
 use crate::folder::WatchedFolder;
 use crate::random::Random;
 use crate::script::{DATABASE, Recording, options};
-use crate::world::{read_all, run};
+use crate::world::{Rows, read_all, run};
 
 /// Of the writes every so many-th is a crash point.
 const WRITES_APART: usize = 10;
@@ -57,7 +57,8 @@ pub fn sweep(recording: &Recording, images: usize, first_seed: u64) -> Result<Sw
 }
 
 /// Kills the process at evenly chosen crash points, opens the database again, reads everything, and
-/// only then cuts the power: what was read must be there.
+/// cuts the power then, and at each crash point of the close that follows: what was read must be
+/// there.
 ///
 /// # Errors
 /// The first image that is broken, or that contradicts what was read.
@@ -86,10 +87,34 @@ fn after_kill(
     let store = SqliteStore::open(folder.file(DATABASE), options)?;
     let read = run(&store, read_all(&store))?;
     let mut random = Random::new(seed);
-    let later = folder.watched().disk(&mut random);
-    for files in [later.durable(), later.crashed(&mut random, 50)] {
-        let recovered = done.add(recording, disk, &files)?;
-        if recording.rows.get(recovered) != Some(&read) {
+    let mut later = folder.watched().disk(&mut random);
+    let opened = folder.watched().events().len();
+    still_there(done, recording, &later, &read, &mut random)?;
+    store.close();
+    let events = folder.watched().events();
+    let mut at = opened;
+    for point in crash_points(&events) {
+        for event in events.get(at..point).unwrap_or_default() {
+            later.step(event, &mut random);
+        }
+        if point > at {
+            at = point;
+            still_there(done, recording, &later, &read, &mut random)?;
+        }
+    }
+    Ok(())
+}
+
+fn still_there(
+    done: &mut Sweep,
+    recording: &Recording,
+    disk: &Disk,
+    read: &Rows,
+    random: &mut Random,
+) -> Result<(), Failure> {
+    for files in [disk.durable(), disk.crashed(random, 50)] {
+        let recovered = done.checked(recording, &files, recording.commits())?;
+        if recording.rows.get(recovered) != Some(read) {
             return Err("the power cut took back what had been read".into());
         }
     }
@@ -130,16 +155,26 @@ fn seed_of(first_seed: u64, point: usize, number: usize) -> u64 {
 }
 
 impl Sweep {
-    /// Checks an image and counts it; says how many commits it holds.
-    fn add(&mut self, recording: &Recording, disk: &Disk, files: &Files) -> Result<usize, Failure> {
+    /// Checks an image, and what it holds of the commits acknowledged before it.
+    fn add(&mut self, recording: &Recording, disk: &Disk, files: &Files) -> Result<(), Failure> {
         let acknowledged = disk.acknowledged();
-        let recovered = check(files, recording, acknowledged + 1)?;
-        self.images += 1;
+        let recovered = self.checked(recording, files, acknowledged + 1)?;
         self.in_flight_kept += usize::from(recovered > acknowledged);
         let lost = acknowledged.saturating_sub(recovered);
         self.with_losses += usize::from(lost > 0);
         self.lost_max = self.lost_max.max(lost);
-        Ok(recovered)
+        Ok(())
+    }
+
+    /// Checks an image and says how many commits it holds.
+    fn checked(
+        &mut self,
+        recording: &Recording,
+        files: &Files,
+        commits_max: usize,
+    ) -> Result<usize, Failure> {
+        self.images += 1;
+        check(files, recording, commits_max)
     }
 }
 
