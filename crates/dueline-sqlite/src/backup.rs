@@ -25,11 +25,20 @@ pub(crate) fn backup(shared: &Shared, path: &Path) -> Result<(), BackupError> {
             source,
         })
         .and_then(|()| publish(&partial, path).map_err(write));
-    if done.is_err() && partial.symlink_metadata().is_ok() {
-        // Best effort: the error that counts is the one at hand.
-        drop(fs::remove_file(&partial));
+    if done.is_err() {
+        discard(&partial);
     }
     done
+}
+
+/// Removes what an unfinished copy left, its journal too. Best effort: the error that counts is the
+/// one at hand.
+fn discard(partial: &Path) {
+    for suffix in ["", "-journal", "-wal", "-shm"] {
+        let mut name = partial.as_os_str().to_owned();
+        name.push(suffix);
+        drop(fs::remove_file(PathBuf::from(name)));
+    }
 }
 
 fn copy(shared: &Shared, partial: &Path) -> Result<(), dueline::store::StoreError> {

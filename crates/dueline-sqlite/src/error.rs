@@ -1,3 +1,4 @@
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use dueline::store::{StoreError, StoreErrorKind};
@@ -138,6 +139,22 @@ impl OpenError {
                 Self::CannotOpen { path, source }
             }
             _ => Self::Database { path, source },
+        }
+    }
+
+    /// An error of the system while it wrote to a file of the database.
+    pub(crate) fn from_io(path: &std::path::Path, error: std::io::Error) -> Self {
+        let path = path.to_owned();
+        match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Self::Full {
+                path,
+                source: Box::new(error),
+            },
+            ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied => Self::ReadOnly { path },
+            _ => Self::Database {
+                path,
+                source: Box::new(error),
+            },
         }
     }
 

@@ -27,6 +27,9 @@
 //! there after a power cut, on a disk that does not lie. [`Durability::ProcessCrash`] leaves the
 //! sync to checkpoints: a killed process loses nothing, a power cut may lose the last commits.
 //!
+//! A log that a killed process left, or that a sync has failed on, may show what the disk does not
+//! have. It is written again and synced when the file is opened, before anything is read.
+//!
 //! # Threads
 //! The store owns one writer thread and a few reader threads; no call on [`SqliteStore`] blocks the
 //! thread that polls it. Threads that may block use the handle of
@@ -64,6 +67,7 @@ mod oneshot;
 mod open;
 mod options;
 mod read_session;
+mod rewrite;
 mod send;
 mod shared;
 mod store;

@@ -1,5 +1,6 @@
 //! Opening connections: the one that writes, and those that read.
 
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +13,9 @@ use crate::backend::Backend;
 use crate::checkpoint::checkpoint;
 use crate::error::OpenError;
 use crate::left_log::LeftLog;
+use crate::lock::beside;
 use crate::options::{Durability, Options};
+use crate::rewrite::rewrite_in_place;
 
 /// The write connection and what its writer remembers.
 #[derive(Debug)]
@@ -87,6 +90,7 @@ pub(crate) fn open_write_side(path: &Path, options: &Options) -> Result<WriteSid
     set_up(path, &connection, options)?;
     let log_pages = watch_log(&mut connection).map_err(from_sqlite)?;
     let backend = Backend::new(connection, Arc::clone(&options.clock)).map_err(from_sqlite)?;
+    secure_log(path, &backend)?;
     migrate(path, &backend)?;
     if let Some(limit) = options.size_limit {
         let pages = limit
@@ -172,6 +176,20 @@ fn watch_log(connection: &mut Connection) -> rusqlite::Result<Arc<AtomicU64>> {
         Ok(())
     }))?;
     Ok(log_pages)
+}
+
+/// Makes durable what the log of a process that died shows, before anybody reads it. In a write
+/// transaction, so that no other program writes to the log meanwhile.
+fn secure_log(path: &Path, backend: &Backend) -> Result<(), OpenError> {
+    let log = beside(path, "-wal");
+    if fs::metadata(&log).map_or(0, |log| log.len()) == 0 {
+        return Ok(());
+    }
+    let from_sqlite = |error| OpenError::from_sqlite(path, error);
+    backend.control("BEGIN IMMEDIATE").map_err(from_sqlite)?;
+    let done = rewrite_in_place(&log);
+    backend.control("ROLLBACK").map_err(from_sqlite)?;
+    done.map_err(|error| OpenError::from_io(path, error))
 }
 
 fn migrate(path: &Path, backend: &Backend) -> Result<(), OpenError> {

@@ -16,9 +16,32 @@ use std::process::Command;
 
 use dueline::store::Batch;
 use dueline_sqlite::{Durability, OpenError, PageSize, SqliteStore};
-use support::{Home, apply, in_namespace, partition};
+use support::{Home, apply, get, in_namespace, partition};
 
 const CHILD_PATH: &str = "DUELINE_TEST_CHILD_PATH";
+
+#[test]
+fn a_log_that_a_killed_process_left_is_written_again_before_it_is_read() {
+    let home = Home::new();
+    let store = home.open();
+    apply(&store, &partition("home"), Batch::new().put("row", "v"));
+    let killed = Home::new();
+    for suffix in ["", "-wal"] {
+        let name = format!("timers.db{suffix}");
+        fs::copy(
+            home.folder.path().join(&name),
+            killed.folder.path().join(&name),
+        )
+        .unwrap();
+    }
+    // The system shows its bytes, and the disk need not have them: only a write changes its time.
+    let log = killed.folder.path().join("timers.db-wal");
+    let file = fs::File::options().write(true).open(&log).unwrap();
+    file.set_modified(std::time::UNIX_EPOCH).unwrap();
+    let store = killed.open();
+    assert!(file.metadata().unwrap().modified().unwrap() > std::time::UNIX_EPOCH);
+    assert!(get(&store, &partition("home"), "row").is_some());
+}
 
 #[test]
 fn a_second_handle_is_locked_out_until_the_first_is_closed() {

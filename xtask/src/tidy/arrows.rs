@@ -2,7 +2,7 @@
 
 use super::Finding;
 use super::files::TextFile;
-use super::manifest::{dependencies, takes_workspace_lints};
+use super::manifest::{dependencies, lint_lines, takes_workspace_lints};
 
 /// What each crate of the workspace may build on. A new crate is added here, after a look at the map in
 /// ARCHITECTURE.md.
@@ -24,7 +24,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["dueline", "dueline-sqlite", "dueline-tokio"],
     ),
     ("dueline-compare", &["dueline", "dueline-testkit"]),
+    (
+        "dueline-faultfs",
+        &["dueline", "dueline-sqlite", "dueline-testkit"],
+    ),
 ];
+
+/// Crates whose manifest repeats the workspace's lints, because a `forbid` could not be lifted in them: with
+/// the one file that may hold `unsafe`. The other lints must be the workspace's, line by line.
+const OWN_LINTS: &[(&str, &str)] = &[("dueline-faultfs", "crates/dueline-faultfs/src/vfs.rs")];
 
 /// Crates from outside that only some rooms may name: no runtime and no database in the core, no HTTP below
 /// the server. Tests may use more, and benchmarks, which are not published, measure against what they like.
@@ -38,10 +46,13 @@ const KEPT_TO: &[(&str, &[&str])] = &[
             "dueline-bench",
         ],
     ),
-    ("rusqlite", &["dueline-sqlite", "dueline-bench"]),
+    (
+        "rusqlite",
+        &["dueline-sqlite", "dueline-bench", "dueline-faultfs"],
+    ),
     ("axum", &["dueline-server"]),
     ("reqwest", &["dueline-server", "dueline-cli"]),
-    ("clap", &["dueline-cli", "dueline-bench"]),
+    ("clap", &["dueline-cli", "dueline-bench", "dueline-faultfs"]),
 ];
 
 pub(crate) fn check(files: &[TextFile]) -> Vec<Finding> {
@@ -50,7 +61,9 @@ pub(crate) fn check(files: &[TextFile]) -> Vec<Finding> {
         let Some(name) = crate_name(&file.path) else {
             continue;
         };
-        if !takes_workspace_lints(&file.text) {
+        if let Some((_, room)) = OWN_LINTS.iter().find(|(known, _)| *known == name) {
+            findings.extend(own_lints(file, files, room));
+        } else if !takes_workspace_lints(&file.text) {
             let complaint = "`[lints] workspace = true` is missing";
             findings.push(Finding::in_file(&file.path, complaint));
         }
@@ -60,6 +73,34 @@ pub(crate) fn check(files: &[TextFile]) -> Vec<Finding> {
                 &file.path,
                 format!("`{name}` is not on the map: add it to ARCHITECTURE.md and to this check"),
             )),
+        }
+    }
+    findings
+}
+
+/// A crate with lints of its own: they are the workspace's but for `unsafe_code`, which one file may lift.
+fn own_lints(file: &TextFile, files: &[TextFile], room: &str) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let workspace = files.iter().find(|other| other.path == "Cargo.toml");
+    for line in workspace.map_or(Vec::new(), |root| lint_lines(&root.text)) {
+        let wanted = if line.starts_with("unsafe_code ") {
+            "unsafe_code = \"deny\""
+        } else {
+            line
+        };
+        if !file.text.lines().any(|own| own == wanted) {
+            let complaint = format!("`{wanted}` is missing: its lints are the workspace's");
+            findings.push(Finding::in_file(&file.path, complaint));
+        }
+    }
+    let folder = file.path.trim_end_matches("Cargo.toml");
+    for source in files.iter().filter(|source| source.path != room) {
+        let inside = source.path.starts_with(folder) && source.has_ending("rs");
+        let lifted =
+            |line: &str| line.contains("unsafe_code") && !line.contains("deny(unsafe_code)");
+        if inside && source.text.lines().any(lifted) {
+            let complaint = format!("only {room} may hold unsafe code");
+            findings.push(Finding::in_file(&source.path, complaint));
         }
     }
     findings
@@ -117,6 +158,32 @@ mod tests {
             ["`tokio` has no place in `dueline`"]
         );
         assert!(complaints("dueline", "[dev-dependencies]\ntokio = \"1\"").is_empty());
+    }
+
+    #[test]
+    fn lints_of_a_crates_own_are_those_of_the_workspace() {
+        let file = |path: &str, text: &str| TextFile {
+            path: path.to_owned(),
+            text: text.to_owned(),
+        };
+        let lints = "[workspace.lints.rust]\nunsafe_code = \"forbid\"\nmissing_docs = \"warn\"\n";
+        let root = file("Cargo.toml", lints);
+        let own = |text: &str| {
+            let manifest = file("crates/dueline-faultfs/Cargo.toml", text);
+            let outside = file(
+                "crates/dueline-faultfs/src/other.rs",
+                "#![allow(unsafe_code)]\n",
+            );
+            check(&[root.clone(), manifest, outside]).len()
+        };
+        let outside_only = 1;
+        let same = "[lints.rust]\nunsafe_code = \"deny\"\nmissing_docs = \"warn\"\n";
+        assert_eq!(own(same), outside_only);
+        assert_eq!(
+            own("[lints.rust]\nunsafe_code = \"deny\"\n"),
+            outside_only + 1
+        );
+        assert_eq!(own(""), outside_only + 2);
     }
 
     #[test]

@@ -12,7 +12,7 @@ const TEXT_ENDINGS: &[&str] = &["rs", "md", "toml", "sh", "sql", "ts", "js", "js
 const TEXT_NAMES: &[&str] = &["run", ".gitignore", "LICENSE-MIT", "LICENSE-APACHE"];
 
 /// A text file of the tree.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TextFile {
     /// From the root of the tree, with `/` between its parts.
     pub(crate) path: String,

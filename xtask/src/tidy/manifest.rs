@@ -37,6 +37,20 @@ pub(crate) fn takes_workspace_lints(manifest: &str) -> bool {
     lines.next().is_some() && lines.next() == Some("workspace = true")
 }
 
+/// The lines of the lint tables of the workspace, without their headers and comments.
+pub(crate) fn lint_lines(manifest: &str) -> Vec<&str> {
+    let mut inside = false;
+    let mut lines = Vec::new();
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            inside = line.starts_with("[workspace.lints.");
+        } else if inside && !line.is_empty() && !line.starts_with('#') {
+            lines.push(line);
+        }
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

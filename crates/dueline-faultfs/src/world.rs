@@ -1,0 +1,243 @@
+//! The world under test: handlers whose effects can be counted, an engine, and a driver that goes by
+//! the store's wakes alone.
+//!
+//! A handler's effect is one more on the counter of its timer, in the batch that ends the timer. So
+//! a counter says how often a timer took effect. What a timer does is said by the beginning of its
+//! reference: `flaky` fails at its first attempt, `doomed` at each, `repeat` runs three times.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+
+use dueline::rows::class;
+use dueline::runtime::Runtime;
+use dueline::store::{
+    Batch, Key, LaneWake, NamespaceStore, Partition, ScanRange, StoreError, Value, WakeStore,
+};
+use dueline::timers::{
+    DetachedHandler, DueTimer, Engine, Fired, HandlerError, KindSet, Registration, Registry,
+    RegistryError, RetryPolicy, TickBudget, TickRequest, TimerCtx, TimerHandler, TimerKind,
+};
+use dueline::{BoxFuture, Bytes};
+
+/// Fires in groups of 8.
+pub(crate) const GROUPED: TimerKind = TimerKind(16);
+/// Calls out: claimed, called, settled.
+pub(crate) const CALLING: TimerKind = TimerKind(17);
+/// Fires one by one; the kind that is paused and resumed.
+pub(crate) const SINGLE: TimerKind = TimerKind(18);
+pub(crate) const KINDS: [TimerKind; 3] = [GROUPED, CALLING, SINGLE];
+
+/// How often a `repeat` timer runs.
+pub(crate) const REPEATS: u64 = 3;
+const REPEAT_EVERY_MS: u64 = 5_000;
+
+/// All rows of all partitions: (partition, key) to value.
+pub(crate) type Rows = BTreeMap<(Bytes, Key), Value>;
+
+struct Counting;
+
+pub(crate) fn counter_key(reference: &Bytes) -> Key {
+    Bytes::from([b"count/", reference.as_ref()].concat())
+}
+
+pub(crate) fn counted(value: Option<&Value>) -> u64 {
+    let bytes = value.and_then(|value| value.as_ref().try_into().ok());
+    bytes.map_or(0, u64::from_be_bytes)
+}
+
+async fn count(ctx: &TimerCtx<'_>, timer: &DueTimer) -> Result<Fired, HandlerError> {
+    let reference = timer.reference();
+    if reference.starts_with(b"doomed") || (reference.starts_with(b"flaky") && timer.attempt() == 1)
+    {
+        return Err(HandlerError::new("it is one of those that fail"));
+    }
+    let key = counter_key(reference);
+    let seen = ctx.get(&key).await?;
+    let next = counted(seen.as_ref()) + 1;
+    let batch = Batch::new()
+        .require_unchanged(key.clone(), seen)
+        .put(key, next.to_be_bytes().to_vec());
+    if reference.starts_with(b"repeat") && next < REPEATS {
+        return Ok(Fired::Reschedule {
+            due_at_ms: timer.due_at_ms() + REPEAT_EVERY_MS,
+            payload: timer.payload().clone(),
+            batch,
+        });
+    }
+    Ok(Fired::Done(batch))
+}
+
+impl TimerHandler for Counting {
+    fn fire<'a>(
+        &'a self,
+        ctx: &'a TimerCtx<'a>,
+        timer: &'a DueTimer,
+    ) -> BoxFuture<'a, Result<Fired, HandlerError>> {
+        Box::pin(count(ctx, timer))
+    }
+}
+
+impl DetachedHandler for Counting {
+    type Output = ();
+
+    fn call<'a>(
+        &'a self,
+        _: &'a TimerCtx<'a>,
+        _: &'a DueTimer,
+    ) -> BoxFuture<'a, Result<(), HandlerError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn settle<'a>(
+        &'a self,
+        ctx: &'a TimerCtx<'a>,
+        timer: &'a DueTimer,
+        (): &'a (),
+    ) -> BoxFuture<'a, Result<Fired, HandlerError>> {
+        Box::pin(count(ctx, timer))
+    }
+}
+
+/// An engine with the three kinds.
+pub(crate) fn engine(
+    store: Arc<dyn NamespaceStore>,
+    runtime: Runtime,
+) -> Result<Engine, RegistryError> {
+    let retry = RetryPolicy {
+        attempts_max: Some(2),
+        ..RetryPolicy::default()
+    };
+    let registry = Registry::new()
+        .with(
+            GROUPED,
+            Registration::inline(Counting).group_max(8).retry(retry),
+        )?
+        .with(CALLING, Registration::detached(Counting).retry(retry))?
+        .with(SINGLE, Registration::inline(Counting).retry(retry))?;
+    Ok(Engine::new(store, runtime, registry))
+}
+
+/// What a round does with the calls it claims.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Calls {
+    /// Runs and settles them.
+    Settle,
+    /// Drops them, as a process that dies then does.
+    Drop,
+}
+
+/// One look of a driver: reads the due wakes and ticks their partitions. Says how many there were.
+pub(crate) async fn serve(
+    store: &dyn WakeStore,
+    engine: &Engine,
+    calls: Calls,
+) -> Result<usize, StoreError> {
+    let now_ms = engine.runtime().now_ms();
+    let page = store.due_wakes(&KindSet::all(), now_ms, None, 256).await?;
+    let found = page.wakes.len();
+    let mut by_partition: BTreeMap<Partition, Vec<LaneWake>> = BTreeMap::new();
+    for wake in page.wakes {
+        by_partition
+            .entry(wake.partition)
+            .or_default()
+            .push(LaneWake {
+                kind: wake.kind,
+                at_ms: wake.at_ms,
+            });
+    }
+    for (partition, wakes) in by_partition {
+        let request = TickRequest {
+            partition: &partition,
+            wakes: Some(&wakes),
+            cautious_until_ms: store.unclean_opened_at_ms(),
+        };
+        let mut budget = engine.start_tick(TickBudget::native());
+        let tick = engine.tick(request, &mut budget).await;
+        for call in tick.calls {
+            if calls == Calls::Settle {
+                let finished = call.run().await;
+                engine.settle(finished).await;
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Reads every row.
+pub(crate) async fn read_all(store: &dyn WakeStore) -> Result<Rows, StoreError> {
+    let mut rows = Rows::new();
+    let mut after = None;
+    loop {
+        let page = store.partitions(after.as_ref(), 100).await?;
+        for partition in page.partitions {
+            read_partition(store, &partition, &mut rows).await?;
+        }
+        after = page.next;
+        if after.is_none() {
+            return Ok(rows);
+        }
+    }
+}
+
+async fn read_partition(
+    store: &dyn WakeStore,
+    partition: &Partition,
+    rows: &mut Rows,
+) -> Result<(), StoreError> {
+    let mut range = ScanRange::new(Bytes::new(), Bytes::from(vec![0xff; 8]), 500);
+    loop {
+        let page = store.scan(partition, &range).await?;
+        for (key, value) in page.rows {
+            rows.insert((partition.to_bytes(), key), value);
+        }
+        if page.next.is_none() {
+            return Ok(());
+        }
+        range = range.after(page.next);
+    }
+}
+
+/// Whether the row is the engine's business still: a timer, its name, a pause.
+pub(crate) fn is_unfinished(key: &Key) -> bool {
+    [class::TIMER, class::PAUSE, class::QUARANTINE]
+        .iter()
+        .any(|class| dueline::rows::is_of_class(key, *class))
+}
+
+struct Unpark {
+    thread: Thread,
+    woken: AtomicBool,
+}
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.woken.store(true, Ordering::Release);
+        self.thread.unpark();
+    }
+}
+
+/// Runs a future on this thread as a tick thread of the native driver does.
+pub(crate) fn run<F: Future>(store: &dyn WakeStore, future: F) -> F::Output {
+    let unpark = Arc::new(Unpark {
+        thread: std::thread::current(),
+        woken: AtomicBool::new(false),
+    });
+    let waker = Waker::from(Arc::clone(&unpark));
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            store.before_park();
+            return output;
+        }
+        store.before_park();
+        while !unpark.woken.swap(false, Ordering::AcqRel) {
+            std::thread::park();
+        }
+    }
+}
