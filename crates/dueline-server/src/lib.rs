@@ -31,6 +31,8 @@
 mod config;
 mod driver_health;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 mod guard;
 mod routes;
 mod server;
