@@ -9,6 +9,7 @@ use super::manifest::{dependencies, takes_workspace_lints};
 const MAY_USE: &[(&str, &[&str])] = &[
     ("dueline", &[]),
     ("dueline-testkit", &["dueline"]),
+    ("dueline-history", &[]),
     ("dueline-sqlite", &["dueline"]),
     ("dueline-tokio", &["dueline"]),
     (
@@ -22,6 +23,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "dueline-bench",
         &["dueline", "dueline-sqlite", "dueline-tokio"],
+    ),
+    (
+        "dueline-fuzz",
+        &[
+            "dueline",
+            "dueline-cli",
+            "dueline-server",
+            "dueline-testkit",
+        ],
     ),
 ];
 
