@@ -197,7 +197,7 @@ impl Client {
                 let headers = [("idempotency-key", key.as_str())];
                 let path = path_of(timer);
                 let answer = send(address, "PUT", &path, &headers, &body.to_string());
-                told(answer.ok(), |status, code| match (status, code) {
+                told(answer.as_ref().ok(), |status, code| match (status, code) {
                     (201, _) => Some(Answered::Created),
                     (200, _) => Some(Answered::Replaced),
                     (409, "idempotency_key_in_flight" | "contended") => Some(Answered::Unknown),
@@ -207,7 +207,7 @@ impl Client {
             Operation::Cancel { timer, force } => {
                 let path = format!("{}?force={force}", path_of(timer));
                 let answer = send(address, "DELETE", &path, &[], "");
-                told(answer.ok(), |status, code| match (status, code) {
+                told(answer.as_ref().ok(), |status, code| match (status, code) {
                     (204, _) => Some(Answered::Cancelled),
                     (404, "timer_not_found") => Some(Answered::NotFound),
                     (409, "timer_in_delivery") => Some(Answered::InDelivery),
@@ -231,7 +231,7 @@ impl Client {
 }
 
 /// What an answer says. None, a cut one, and one that asks to come again leave the request in doubt.
-fn told(answer: Option<Message>, read: impl Fn(u16, &str) -> Option<Answered>) -> Answered {
+fn told(answer: Option<&Message>, read: impl Fn(u16, &str) -> Option<Answered>) -> Answered {
     let Some((status, body)) = answer.and_then(whole) else {
         return Answered::Unknown;
     };
@@ -243,7 +243,7 @@ fn told(answer: Option<Message>, read: impl Fn(u16, &str) -> Option<Answered>) -
 }
 
 /// Status and body of an answer that was not cut by a kill.
-fn whole(answer: Message) -> Option<(u16, Value)> {
+fn whole(answer: &Message) -> Option<(u16, Value)> {
     let status = answer.first_line.split(' ').nth(1)?;
     if status.len() != 3 {
         return None;
@@ -265,7 +265,7 @@ fn list(address: &str, prefix: &str) -> Answered {
         let mut path = first.clone();
         loop {
             let answer = send(address, "GET", &path, &[], "").ok();
-            let page = match answer.and_then(whole) {
+            let page = match answer.as_ref().and_then(whole) {
                 Some((200, page)) if page["timers"].is_array() => page,
                 None | Some((503 | 200, _)) => return Answered::Unknown,
                 Some((status, body)) => return Answered::Wrong(format!("{status} {body}")),
