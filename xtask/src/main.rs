@@ -9,6 +9,9 @@
 )]
 
 mod checks;
+mod crash;
+mod fuzz;
+mod options;
 mod process;
 mod run;
 mod test_counts;
@@ -28,6 +31,8 @@ fn main() -> ExitCode {
             println!("{}", usage());
             ExitCode::SUCCESS
         }
+        ["crash", options @ ..] => run::one("crash", || crash::run(options)),
+        ["fuzz", options @ ..] => run::one("fuzz", || fuzz::run_targets(options)),
         [name] => match CHECKS.iter().find(|check| check.name == *name) {
             Some(check) => run::all(std::slice::from_ref(check)),
             None => wrong_use(&format!("there is no command `{name}`")),
@@ -49,5 +54,10 @@ fn usage() -> String {
     for check in CHECKS {
         text.push_str(&format!("  {:<9} {}\n", check.name, check.about));
     }
+    text.push_str(&format!(
+        "\nhunts, for as long as you ask for:\n  {}\n            kills of a server among eight clients, and the checker\n  {}\n            libFuzzer; needs a nightly compiler\n",
+        crash::USAGE,
+        fuzz::USAGE,
+    ));
     text
 }

@@ -45,6 +45,23 @@ pub(crate) fn all(checks: &[Check]) -> ExitCode {
     conclude(&finished)
 }
 
+/// Runs one hunt, and closes with what it came to.
+pub(crate) fn one(name: &str, hunt: impl FnOnce() -> Result<Note, Failure>) -> ExitCode {
+    let started = now();
+    let result = hunt();
+    let took = seconds(started.elapsed());
+    match result {
+        Ok(note) => {
+            println!("{name} passed in {took}: {}", note.text);
+            ExitCode::SUCCESS
+        }
+        Err(failure) => {
+            println!("{name} FAILED in {took}: {}", failure.text);
+            ExitCode::FAILURE
+        }
+    }
+}
+
 fn conclude(finished: &[Finished]) -> ExitCode {
     println!("\n== summary");
     for check in finished {

@@ -32,6 +32,8 @@ mod config;
 mod connections;
 mod driver_health;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 mod guard;
 mod routes;
 mod server;

@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Span, SpanRelativeTo};
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
 /// A time as RFC 3339 in UTC with milliseconds; one past the calendar shows its last millisecond.
-pub(crate) fn rfc3339_ms(at_ms: u64) -> String {
+pub fn rfc3339_ms(at_ms: u64) -> String {
     let since_epoch = i64::try_from(at_ms.min(DUE_MS_MAX)).unwrap_or(0);
     let at = EPOCH
         .checked_add(SignedDuration::from_millis(since_epoch))
@@ -21,7 +21,7 @@ pub(crate) fn rfc3339_ms(at_ms: u64) -> String {
 
 /// Reads RFC 3339 with an offset; a fraction below a millisecond is rounded up, so that nothing is
 /// ever due before the time that was asked for.
-pub(crate) fn parse_rfc3339_ms(text: &str) -> Result<u64, String> {
+pub fn parse_rfc3339_ms(text: &str) -> Result<u64, String> {
     const FORM: &str = "not a time of the form 2027-01-31T09:00:00Z (RFC 3339 with an offset)";
     let (local, offset) = split_offset(text).ok_or(FORM)?;
     let at: DateTime = local
@@ -89,7 +89,7 @@ fn has_sound_fraction(text: &str) -> bool {
 
 /// Reads a span such as `30m`, `1h 30m`, `PT30M` or `60d` (a day is 24 hours), rounded up to a
 /// millisecond.
-pub(crate) fn parse_span_ms(text: &str) -> Result<u64, String> {
+pub fn parse_span_ms(text: &str) -> Result<u64, String> {
     let span: Span = text
         .trim()
         .parse()
@@ -103,7 +103,7 @@ pub(crate) fn parse_span_ms(text: &str) -> Result<u64, String> {
 }
 
 /// A span in its largest unit that loses nothing: `10m`, `90s`, `250ms`.
-pub(crate) fn span_text(span_ms: u64) -> String {
+pub fn span_text(span_ms: u64) -> String {
     for (unit_ms, unit) in [(3_600_000, "h"), (60_000, "m"), (1_000, "s")] {
         if span_ms >= unit_ms && span_ms.is_multiple_of(unit_ms) {
             return format!("{}{unit}", span_ms / unit_ms);

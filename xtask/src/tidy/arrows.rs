@@ -9,6 +9,7 @@ use super::manifest::{dependencies, lint_lines, takes_workspace_lints};
 const MAY_USE: &[(&str, &[&str])] = &[
     ("dueline", &[]),
     ("dueline-testkit", &["dueline"]),
+    ("dueline-history", &[]),
     ("dueline-sqlite", &["dueline"]),
     ("dueline-tokio", &["dueline"]),
     (
@@ -27,6 +28,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "dueline-faultfs",
         &["dueline", "dueline-sqlite", "dueline-testkit"],
+    ),
+    (
+        "dueline-fuzz",
+        &[
+            "dueline",
+            "dueline-cli",
+            "dueline-server",
+            "dueline-testkit",
+        ],
     ),
 ];
 

@@ -3,7 +3,7 @@
 use std::io::{BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -21,6 +21,8 @@ use super::{now_ms, wait_for};
 pub(crate) struct Delivery {
     pub(crate) arrived_ms: u64,
     pub(crate) message: Message,
+    /// What it was answered; 0 for no answer.
+    pub(crate) status: u16,
 }
 
 impl Delivery {
@@ -76,6 +78,7 @@ struct Shared {
     deliveries: Mutex<Vec<Delivery>>,
     status: AtomicU16,
     silent: AtomicBool,
+    refuse_every: AtomicUsize,
 }
 
 impl Receiver {
@@ -86,6 +89,7 @@ impl Receiver {
             deliveries: Mutex::new(Vec::new()),
             status: AtomicU16::new(200),
             silent: AtomicBool::new(false),
+            refuse_every: AtomicUsize::new(usize::MAX),
         });
         let accepting = Arc::clone(&shared);
         thread::spawn(move || {
@@ -105,6 +109,11 @@ impl Receiver {
     /// Whether later webhooks get no answer at all.
     pub(crate) fn keep_silent(&self, silent: bool) {
         self.shared.silent.store(silent, Ordering::SeqCst);
+    }
+
+    /// Answers 503 to every n-th webhook.
+    pub(crate) fn refuse_every(&self, nth: usize) {
+        self.shared.refuse_every.store(nth, Ordering::SeqCst);
     }
 
     pub(crate) fn deliveries(&self) -> Vec<Delivery> {
@@ -128,22 +137,34 @@ impl Shared {
     fn serve(&self, mut stream: TcpStream) {
         let mut reader = BufReader::new(stream.try_clone().expect("a second handle"));
         while let Ok(Some(message)) = Message::read(&mut reader) {
-            let delivery = Delivery {
-                arrived_ms: now_ms(),
-                message,
-            };
-            self.deliveries
-                .lock()
-                .expect("nobody panicked")
-                .push(delivery);
-            if self.silent.load(Ordering::SeqCst) {
+            let arrived_ms = now_ms();
+            let status = self.keep(arrived_ms, message);
+            if status == 0 {
                 continue;
             }
-            let status = self.status.load(Ordering::SeqCst);
             let answer = format!("HTTP/1.1 {status} Answer\r\ncontent-length: 0\r\n\r\n");
             if stream.write_all(answer.as_bytes()).is_err() {
                 return;
             }
         }
+    }
+
+    /// Keeps a webhook, and says what it is answered.
+    fn keep(&self, arrived_ms: u64, message: Message) -> u16 {
+        let mut deliveries = self.deliveries.lock().expect("nobody panicked");
+        let nth = deliveries.len() + 1;
+        let status = if self.silent.load(Ordering::SeqCst) {
+            0
+        } else if nth.is_multiple_of(self.refuse_every.load(Ordering::SeqCst)) {
+            503
+        } else {
+            self.status.load(Ordering::SeqCst)
+        };
+        deliveries.push(Delivery {
+            arrived_ms,
+            message,
+            status,
+        });
+        status
     }
 }

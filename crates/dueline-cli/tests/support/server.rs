@@ -1,10 +1,11 @@
 //! A server process that can be killed and started again on the same data directory.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use super::{Run, dueline, run, wait_for};
 
@@ -24,21 +25,7 @@ impl Server {
     }
 
     pub(crate) fn start_with(data: &Path, flags: &[&str]) -> Self {
-        let data_text = data.to_str().expect("a path of text");
-        let mut arguments = vec![
-            "serve",
-            "--data",
-            data_text,
-            "--listen",
-            "127.0.0.1:0",
-            "--allow-private-targets",
-        ];
-        arguments.extend(flags);
-        let mut child = dueline(&arguments)
-            .stderr(Stdio::piped())
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("the binary starts");
+        let mut child = spawn(data, flags);
         let log = Arc::new(Mutex::new(Vec::new()));
         let (lines, stderr) = (Arc::clone(&log), child.stderr.take().expect("a pipe"));
         thread::spawn(move || {
@@ -112,6 +99,38 @@ impl Server {
         whole.extend(["--server", &url]);
         run(&whole)
     }
+}
+
+/// Starts a server and kills it this long afterwards, ready or not.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the moment of the kill is meant to be any"
+)]
+pub(crate) fn start_and_kill(data: &Path, flags: &[&str], after: Duration) {
+    let mut child = spawn(data, flags);
+    let mut errors = child.stderr.take().expect("a pipe");
+    thread::sleep(after);
+    let ended = child.try_wait().expect("its child");
+    child.kill().expect("the process is ours");
+    child.wait().expect("the process is ours");
+    let mut text = String::new();
+    let _ = errors.read_to_string(&mut text);
+    assert!(
+        ended.is_none(),
+        "the server ended by itself, {ended:?}: {text}"
+    );
+}
+
+fn spawn(data: &Path, flags: &[&str]) -> Child {
+    let data = data.to_str().expect("a path of text");
+    let mut arguments = vec!["serve", "--data", data, "--listen", "127.0.0.1:0"];
+    arguments.push("--allow-private-targets");
+    arguments.extend(flags);
+    dueline(&arguments)
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the binary starts")
 }
 
 impl Drop for Server {

@@ -1,0 +1,63 @@
+//! Fuzz targets as plain functions: each takes any bytes and panics if a promise is broken.
+//!
+//! The tests of this crate run every target over the kept corpus and over seeded mutations of it, with
+//! the stable compiler. The folder `fuzz` hands the same functions to libFuzzer: `cargo xtask fuzz`.
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a panic is how a target tells of a finding"
+)]
+
+mod arguments;
+mod http_requests;
+mod operations;
+mod row_keys;
+mod row_values;
+mod times_and_spans;
+
+pub use arguments::arguments;
+pub use http_requests::http_requests;
+pub use operations::operations;
+pub use row_keys::row_keys;
+pub use row_values::row_values;
+pub use times_and_spans::times_and_spans;
+
+/// A target and its name, which is the name of its corpus too.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// The name.
+    pub name: &'static str,
+    /// The target.
+    pub run: fn(&[u8]),
+}
+
+/// Every target.
+pub const TARGETS: [Target; 6] = [
+    Target {
+        name: "arguments",
+        run: arguments,
+    },
+    Target {
+        name: "http_requests",
+        run: http_requests,
+    },
+    Target {
+        name: "operations",
+        run: operations,
+    },
+    Target {
+        name: "row_keys",
+        run: row_keys,
+    },
+    Target {
+        name: "row_values",
+        run: row_values,
+    },
+    Target {
+        name: "times_and_spans",
+        run: times_and_spans,
+    },
+];

@@ -1,0 +1,50 @@
+//! Operations and crashes against the model.
+
+mod driver;
+mod handler;
+mod world;
+
+use world::World;
+
+/// What the world does next, byte by byte; zeros behind the end.
+struct Script<'a> {
+    rest: &'a [u8],
+}
+
+impl Script<'_> {
+    fn next(&mut self) -> u8 {
+        match self.rest.split_first() {
+            Some((byte, rest)) => {
+                self.rest = rest;
+                *byte
+            }
+            None => 0,
+        }
+    }
+
+    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+        of[usize::from(self.next()) % of.len()]
+    }
+}
+
+const STEPS_MAX: usize = 600;
+
+/// A history of two drivers and a client over one store, with crashes, faults and clocks that differ:
+/// every byte decides something. The ledger holds every commit to the rules; in the end everything is
+/// worked off by the stored wakes alone, and nothing may be left.
+///
+/// # Panics
+/// If a rule is broken, with all that are.
+pub fn operations(data: &[u8]) {
+    let mut script = Script { rest: data };
+    let mut world = World::new(&mut script);
+    for _ in 0..STEPS_MAX {
+        if script.rest.is_empty() {
+            break;
+        }
+        world.step(&mut script);
+    }
+    world.come_to_rest(script.next().is_multiple_of(2));
+    let broken = world.broken();
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}

@@ -1,0 +1,33 @@
+//! What clients asked for, what they were told and what a receiver saw, as JSON lines; and the
+//! checker that holds such a history to the promises of a timer service.
+//!
+//! A test that crashes a server records an [`Event`] for each thing that a client or a receiver can
+//! observe, and nothing of what the server believes. [`check`] reads the whole of it and names every
+//! promise that was broken. Whoever emits the same events has the same checker.
+//!
+//! Each timer has one writer: a client sends its next request about a timer only after the last one
+//! has ended. So the checker follows each timer by itself and needs no search.
+//!
+//! ```
+//! use dueline_history::{Answered, Event, Operation, What, check};
+//!
+//! let at = |at_ms, what| Event { at_ms, actor: "client-0".to_owned(), what };
+//! let timer = || "t".to_owned();
+//! let schedule = Operation::Schedule { timer: timer(), version: 1, due_ms: 500 };
+//! let history = [
+//!     at(0, What::Begin { seed: 1, deadline_ms: 1_000, lag_ms: 1_000 }),
+//!     at(10, What::Invoke { request: 1, operation: schedule }),
+//!     at(20, What::Answer { request: 1, answered: Answered::Created }),
+//! ];
+//! let verdict = check(&history);
+//! assert!(verdict.broken[0].contains("lost"), "{verdict:?}");
+//! ```
+#![forbid(unsafe_code)]
+
+mod check;
+mod event;
+mod log;
+
+pub use check::{Figures, Verdict, check};
+pub use event::{Answered, Event, ListedTimer, Operation, What};
+pub use log::{Log, read};

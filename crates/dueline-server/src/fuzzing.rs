@@ -1,0 +1,57 @@
+//! What the fuzz targets call. Not a part of the API.
+
+use std::sync::Arc;
+
+use axum::body::{Body, to_bytes};
+use dueline::Bytes;
+use dueline::store::WakeStore;
+use dueline::timers::Timers;
+use http::{Request, Response};
+use tower::ServiceExt;
+
+use crate::routes::router;
+use crate::service::{DriverCounts, DriverHealth, Service};
+
+pub use crate::time_text::{parse_rfc3339_ms, parse_span_ms, rfc3339_ms, span_text};
+
+/// Most bytes of an answer that is read.
+const ANSWER_BYTES_MAX: usize = 64 * 1_024 * 1_024;
+
+#[derive(Debug)]
+struct NoDriver;
+
+impl DriverHealth for NoDriver {
+    fn is_running(&self) -> bool {
+        true
+    }
+
+    fn counts(&self) -> DriverCounts {
+        DriverCounts::default()
+    }
+}
+
+/// Every route over a store of the caller's, without a socket and without a driver: nothing fires.
+#[derive(Clone, Debug)]
+pub struct Api {
+    router: axum::Router,
+}
+
+impl Api {
+    /// The routes over these verbs and this store, which see the same data.
+    pub fn new(timers: Timers, store: Arc<dyn WakeStore>) -> Self {
+        let service = Service::new(timers, store, Arc::new(NoDriver), false);
+        Self {
+            router: router(service),
+        }
+    }
+
+    /// Answers a request; `None` if its answer is no end of bytes.
+    pub async fn answer(&self, request: Request<Vec<u8>>) -> Option<Response<Bytes>> {
+        let (parts, body) = request.into_parts();
+        let request = Request::from_parts(parts, Body::from(body));
+        let Ok(answer) = self.router.clone().oneshot(request).await;
+        let (parts, body) = answer.into_parts();
+        let body = to_bytes(body, ANSWER_BYTES_MAX).await.ok()?;
+        Some(Response::from_parts(parts, body))
+    }
+}
