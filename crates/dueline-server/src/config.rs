@@ -103,7 +103,7 @@ impl Config {
         self
     }
 
-    /// The data directory.
+    /// Where database, lock and secrets lie.
     pub fn data_dir(&self) -> &PathBuf {
         &self.data_dir
     }

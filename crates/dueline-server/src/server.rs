@@ -24,7 +24,7 @@ use crate::webhook::{SecretStore, WEBHOOK, WebhookClient, WebhookHandler};
 const DATABASE_FILE: &str = "dueline.db";
 const SECRETS_FILE: &str = "webhook-secrets.json";
 
-/// Starts a server.
+/// Where a server begins: [`Server::start`].
 #[derive(Debug)]
 pub struct Server;
 
@@ -189,7 +189,7 @@ async fn serve(listener: BoundedListener, service: Service, mut stopped: watch::
 }
 
 impl RunningServer {
-    /// Where it listens.
+    /// The address it listens on, with the port the system chose if 0 was asked for.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -204,12 +204,12 @@ impl RunningServer {
         self.durability
     }
 
-    /// The signing secrets.
+    /// The secrets that sign deliveries, to be shown to receivers or rotated.
     pub fn secrets(&self) -> &SecretStore {
         &self.secrets
     }
 
-    /// The driver.
+    /// The driver under the server: its status, pause and drain.
     pub fn driver(&self) -> &Handle {
         &self.driver
     }

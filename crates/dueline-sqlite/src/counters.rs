@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Counters {
     /// Write transactions begun, those of retries one by one included.
     pub transactions: u64,
-    /// Write transactions committed.
+    /// Write transactions that were committed: each is one flush under `PowerLoss`.
     pub commits: u64,
     /// Calls of `apply`, `apply_all` and `settle_wake` that were run.
     pub applies: u64,
-    /// Read transactions begun.
+    /// Read transactions begun; several reads may share one.
     pub read_transactions: u64,
-    /// Read calls served.
+    /// Calls of the reading half of the contract that were answered.
     pub reads: u64,
     /// Commits whose outcome was not known.
     pub doubtful_commits: u64,

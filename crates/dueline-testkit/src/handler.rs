@@ -22,7 +22,7 @@ where
     FnHandler(fire)
 }
 
-/// See [`handler`].
+/// A handler made of a closure by [`handler`].
 #[derive(Clone, Copy)]
 pub struct FnHandler<F>(F);
 

@@ -83,7 +83,7 @@ impl Handle {
         self.inner.shared.inbox.nudge();
     }
 
-    /// Ends a [`pause`](Self::pause).
+    /// Ends a [`pause`](Self::pause): what has come due meanwhile runs at once.
     pub fn resume(&self) {
         self.inner.shared.paused.store(false, Ordering::Release);
         self.inner.shared.inbox.nudge();

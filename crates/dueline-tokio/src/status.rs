@@ -10,7 +10,7 @@ pub struct Status {
     pub paused: bool,
     /// Whether it is shutting down or has been shut down.
     pub stopping: bool,
-    /// Partitions being ticked.
+    /// Partitions being ticked at this moment.
     pub ticks_running: usize,
     /// Detached calls under way.
     pub calls_running: usize,

@@ -38,7 +38,7 @@ impl fmt::Display for TimerKind {
 pub struct KindSet([u64; 4]);
 
 impl KindSet {
-    /// The empty set.
+    /// A set without kinds; add some with [`insert`](Self::insert), or collect them.
     pub fn new() -> Self {
         Self::default()
     }
@@ -48,7 +48,7 @@ impl KindSet {
         Self([u64::MAX; 4])
     }
 
-    /// Adds a kind.
+    /// Adds a kind; one that is in the set already stays.
     pub fn insert(&mut self, kind: TimerKind) {
         if let Some(word) = self.0.get_mut(usize::from(kind.0 >> 6)) {
             *word |= 1 << (kind.0 & 63);
@@ -74,7 +74,7 @@ impl KindSet {
         self.0 == [0; 4]
     }
 
-    /// The kinds, ascending.
+    /// The kinds of the set in ascending order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = TimerKind> + '_ {
         (0..=u8::MAX)
             .map(TimerKind)

@@ -57,7 +57,7 @@ impl Runtime {
         }
     }
 
-    /// The clocks.
+    /// The injected clocks, shared with every clone of the runtime.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock
     }
@@ -67,7 +67,7 @@ impl Runtime {
         u64::try_from(self.clock.wall_ms()).unwrap_or(0)
     }
 
-    /// The monotonic clock.
+    /// The monotonic clock: time since a fixed moment, for spans and deadlines.
     pub fn monotonic(&self) -> Duration {
         self.clock.monotonic()
     }
@@ -82,7 +82,7 @@ impl Runtime {
         self.sleep.is_real_time()
     }
 
-    /// Sixty-four random bits.
+    /// Sixty-four bits of the injected entropy.
     pub fn random_u64(&self) -> u64 {
         self.entropy.next_u64()
     }

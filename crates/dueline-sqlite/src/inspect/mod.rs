@@ -56,7 +56,7 @@ pub struct Contents {
     pub quarantined: u64,
     /// Keys of the timer class that do not decode and are not set aside yet.
     pub malformed: u64,
-    /// Wakes.
+    /// Stored wakes, of all kinds.
     pub wakes: u64,
     /// The time of the newest scheduling, in milliseconds since 1970, read off its generation.
     pub newest_scheduling_ms: Option<u64>,
@@ -73,7 +73,7 @@ pub struct KindContents {
     pub timers: u64,
     /// Timers whose due lies in the past.
     pub overdue: u64,
-    /// Dead timers.
+    /// Timers in the dead class, of all kinds.
     pub dead: u64,
     /// Partitions in which the kind is paused.
     pub paused: u64,
@@ -109,9 +109,9 @@ impl<T> Places<T> {
 /// A lane that would sleep over its first timer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaneWithoutWake {
-    /// Whose.
+    /// The partition it lies in.
     pub partition: Partition,
-    /// The lane.
+    /// The kind of the lane.
     pub kind: TimerKind,
     /// The due of its first row, in milliseconds since 1970.
     pub due_ms: u64,
@@ -122,9 +122,9 @@ pub struct LaneWithoutWake {
 /// A name whose timer is not where it says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameAdrift {
-    /// Whose.
+    /// The partition it lies in.
     pub partition: Partition,
-    /// The name.
+    /// The kind and reference of the name.
     pub name: NameKey,
 }
 

@@ -3,23 +3,23 @@ use std::ops::Sub;
 /// How often each call was made, failed ones included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallCounts {
-    /// `get`.
+    /// Calls of `get`.
     pub gets: u64,
-    /// `get_many`.
+    /// Calls of `get_many`, one each however many keys.
     pub get_manys: u64,
-    /// `scan`.
+    /// Calls of `scan`, one a page.
     pub scans: u64,
-    /// `scan_many`.
+    /// Calls of `scan_many`, one each however many ranges.
     pub scan_manys: u64,
-    /// `due_wakes`.
+    /// Calls of `due_wakes`, one a page.
     pub due_wakes: u64,
     /// `partitions`, `audit_wakes`, `stats` and `probe` together.
     pub upkeep: u64,
-    /// `apply`.
+    /// Calls of `apply`, lost guards included.
     pub applies: u64,
-    /// `apply_all`.
+    /// Calls of `apply_all`, one a group.
     pub groups: u64,
-    /// `settle_wake`.
+    /// Calls of `settle_wake`, those in a group not counted.
     pub settle_wakes: u64,
     /// Batches, alone or in groups.
     pub batches: u64,
@@ -28,7 +28,7 @@ pub struct CallCounts {
 }
 
 impl CallCounts {
-    /// Reads of rows.
+    /// Calls that read rows: `get`, `get_many`, `scan` and `scan_many` together.
     pub fn row_reads(&self) -> u64 {
         self.gets + self.get_manys + self.scans + self.scan_manys
     }

@@ -14,9 +14,9 @@ use super::diff::{Change, Place, changes};
 /// One scheduling of one timer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Occurrence {
-    /// The kind.
+    /// The kind of the timer.
     pub kind: TimerKind,
-    /// The generation.
+    /// The generation drawn for the scheduling.
     pub generation: u64,
     /// The caller's identity of the timer.
     pub reference: Bytes,

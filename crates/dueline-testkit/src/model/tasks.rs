@@ -12,7 +12,7 @@ pub struct Tasks<T> {
 }
 
 impl<T> Tasks<T> {
-    /// Nothing under way.
+    /// An executor with nothing under way.
     pub fn new() -> Self {
         Self {
             running: Vec::new(),

@@ -20,7 +20,7 @@ pub struct DeadKey {
 }
 
 impl DeadKey {
-    /// The key's bytes.
+    /// The bytes under which the row is stored, as `FORMAT.md` lays them out.
     pub fn encode(&self) -> Key {
         let mut key = BytesMut::with_capacity(19 + self.reference.len());
         key.put_slice(&[class::DEAD, 0, self.kind.0]);
@@ -103,12 +103,13 @@ pub struct DeadRow {
     pub reason: DeadReason,
     /// The version of the codec that could not decode it; 0 for another reason.
     pub codec_version: u16,
-    /// The caller's bytes.
+    /// The caller's bytes as they were when the timer died, at most 480 KiB; the whole value as found for
+    /// [`DeadReason::UndecodableHeader`].
     pub payload: Bytes,
 }
 
 impl DeadRow {
-    /// The value's bytes.
+    /// The bytes that are stored as the row's value, as `FORMAT.md` lays them out.
     pub fn encode(&self) -> Value {
         let mut value = BytesMut::with_capacity(300 + self.payload.len());
         self.header.encode(&mut value);

@@ -53,7 +53,7 @@ impl Failure {
 /// `failed_at_ms:u64 error_len:u16 error`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// Named, claimed, recurring.
+    /// What the timer is beside its numbers: named, claimed, recurring.
     pub flags: Flags,
     /// Failed or claimed runs so far.
     pub attempt: u16,

@@ -18,7 +18,7 @@ pub struct KindNameKey {
 }
 
 impl KindNameKey {
-    /// The key's bytes.
+    /// The bytes under which the row is stored, as `FORMAT.md` lays them out.
     pub fn encode(&self) -> Key {
         let mut key = BytesMut::with_capacity(2 + self.name.len());
         key.put_slice(&[class::KIND_NAME, 0]);
@@ -46,12 +46,12 @@ impl KindNameKey {
 /// once and never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KindNameRow {
-    /// The kind.
+    /// The kind that belongs to the name, or is the next to be allotted.
     pub kind: TimerKind,
 }
 
 impl KindNameRow {
-    /// The value's bytes.
+    /// The bytes that are stored as the row's value, as `FORMAT.md` lays them out.
     pub fn encode(&self) -> Value {
         Bytes::copy_from_slice(&[self.kind.0])
     }

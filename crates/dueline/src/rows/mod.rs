@@ -26,15 +26,15 @@ use crate::store::Key;
 
 /// The letter of each class, followed in a key by `00`.
 pub mod class {
-    /// Timers.
+    /// Timers that wait for their due, in due order: [`TimerKey`].
     pub const TIMER: u8 = b'w';
-    /// Names.
+    /// Names, each pointing at its timer: [`NameKey`].
     pub const NAME: u8 = b'n';
-    /// Dead timers.
+    /// Timers that were given up, in the order of their death: [`DeadKey`].
     pub const DEAD: u8 = b'd';
-    /// Paused kinds.
+    /// Kinds that are paused in the partition: [`PauseKey`].
     pub const PAUSE: u8 = b'p';
-    /// Names of kinds.
+    /// Kinds that were allotted to a name: [`KindNameKey`].
     pub const KIND_NAME: u8 = b'k';
     /// Keys of the timer class that did not decode.
     pub const QUARANTINE: u8 = b'q';

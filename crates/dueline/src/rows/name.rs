@@ -9,14 +9,14 @@ use crate::store::{Key, Value};
 /// The key of a named timer's name: `6e 00 kind:u8 reference`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameKey {
-    /// The lane.
+    /// The kind of the timer: the lane it lies in.
     pub kind: TimerKind,
     /// The name, 0 to 512 bytes.
     pub reference: Bytes,
 }
 
 impl NameKey {
-    /// The key's bytes.
+    /// The bytes under which the row is stored, as `FORMAT.md` lays them out.
     pub fn encode(&self) -> Key {
         let mut key = BytesMut::with_capacity(3 + self.reference.len());
         key.put_slice(&[class::NAME, 0, self.kind.0]);
@@ -105,7 +105,7 @@ impl NameRow {
         }
     }
 
-    /// The value's bytes.
+    /// The bytes that are stored as the row's value, as `FORMAT.md` lays them out.
     pub fn encode(&self) -> Value {
         let mut value = BytesMut::with_capacity(17);
         value.put_u8(match self.state {

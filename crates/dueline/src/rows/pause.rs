@@ -8,12 +8,12 @@ use crate::store::{Key, Value};
 /// The key of a paused kind: `70 00 kind:u8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PauseKey {
-    /// The lane.
+    /// The kind of the timer: the lane it lies in.
     pub kind: TimerKind,
 }
 
 impl PauseKey {
-    /// The key's bytes.
+    /// The bytes under which the row is stored, as `FORMAT.md` lays them out.
     pub fn encode(&self) -> Key {
         Bytes::copy_from_slice(&[class::PAUSE, 0, self.kind.0])
     }
@@ -42,7 +42,7 @@ pub struct PauseRow {
 }
 
 impl PauseRow {
-    /// The value's bytes.
+    /// The bytes that are stored as the row's value, as `FORMAT.md` lays them out.
     pub fn encode(&self) -> Value {
         let mut value = BytesMut::with_capacity(8);
         value.put_u64(self.since_ms);

@@ -20,7 +20,7 @@ impl QuarantineKey {
         }
     }
 
-    /// The key's bytes.
+    /// The bytes under which the row is stored, as `FORMAT.md` lays them out.
     pub fn encode(&self) -> Key {
         let mut key = BytesMut::with_capacity(2 + self.malformed.len());
         key.put_slice(&[class::QUARANTINE, 0]);

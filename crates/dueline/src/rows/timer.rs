@@ -13,7 +13,7 @@ use crate::store::{Key, Value};
 /// key: a retry, a claim or a replacement is a delete and a put.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimerKey {
-    /// The lane.
+    /// The kind of the timer: the lane it lies in.
     pub kind: TimerKind,
     /// When it is due, in milliseconds since 1970.
     pub due_ms: u64,
@@ -26,7 +26,7 @@ pub struct TimerKey {
 const FIXED_BYTES: usize = 2 + 1 + 8 + 8;
 
 impl TimerKey {
-    /// The key's bytes.
+    /// The bytes under which the row is stored, as `FORMAT.md` lays them out.
     pub fn encode(&self) -> Key {
         let mut key = BytesMut::with_capacity(FIXED_BYTES + self.reference.len());
         key.put_slice(&[class::TIMER, 0, self.kind.0]);
@@ -100,7 +100,7 @@ pub struct TimerRow {
 }
 
 impl TimerRow {
-    /// The value's bytes.
+    /// The bytes that are stored as the row's value, as `FORMAT.md` lays them out.
     pub fn encode(&self) -> Value {
         let error = self
             .header

@@ -27,7 +27,7 @@ pub struct OrphanWake {
 /// A page of wakes, and wakes without a partition that it skipped.
 #[derive(Clone, Debug, Default)]
 pub struct DueWakes {
-    /// The page.
+    /// The wakes of partitions that exist, as the contract wants them.
     pub page: WakePage,
     /// For [`purge_orphans`] in the writer's next transaction.
     pub orphans: Vec<OrphanWake>,

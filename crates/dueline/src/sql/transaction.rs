@@ -33,7 +33,8 @@ pub struct Transaction<'a> {
 pub struct Finished {
     /// The outcome of each group, in the order in which they ran.
     pub outcomes: Vec<GroupOutcome>,
-    /// For [`Writer::committed`].
+    /// What the writer is to remember: hand it to [`Writer::committed`] once the host has committed, and
+    /// drop it if it has not.
     pub memory: MemoryChange,
 }
 

@@ -65,7 +65,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// An empty batch.
+    /// A batch that requires and writes nothing, to be built up.
     pub fn new() -> Self {
         Self::default()
     }
@@ -97,21 +97,21 @@ impl Batch {
         }
     }
 
-    /// Adds a precondition.
+    /// Adds a precondition behind those that are there.
     #[must_use]
     pub fn require(mut self, precondition: Precondition) -> Self {
         self.preconditions.push(precondition);
         self
     }
 
-    /// Adds a put.
+    /// Gives a row a value, new or changed.
     #[must_use]
     pub fn put(mut self, key: impl Into<Key>, value: impl Into<Value>) -> Self {
         self.writes.push(Write::Put(key.into(), value.into()));
         self
     }
 
-    /// Adds a delete.
+    /// Removes a row; it may be absent.
     #[must_use]
     pub fn delete(mut self, key: impl Into<Key>) -> Self {
         self.writes.push(Write::Delete(key.into()));

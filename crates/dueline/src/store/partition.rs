@@ -36,12 +36,12 @@ impl Partition {
         Ok(Self(name))
     }
 
-    /// The name.
+    /// The bytes of the name, 1 to 256.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The name, shared.
+    /// The bytes of the name as a cheap clone that outlives the partition.
     pub fn to_bytes(&self) -> Bytes {
         self.0.clone()
     }

@@ -51,7 +51,7 @@ impl Cursor {
 /// One page of rows in key order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScanPage {
-    /// The rows.
+    /// Keys and values in ascending order of the keys; may be fewer than the limit.
     pub rows: Vec<(Key, Value)>,
     /// Where to go on; `None` at the end of the range, an exact fit included.
     pub next: Option<Cursor>,

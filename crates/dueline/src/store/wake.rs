@@ -9,9 +9,9 @@ use crate::timers::{KindSet, TimerKind};
 pub struct Wake {
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
-    /// Whose.
+    /// The partition whose lane wants to be looked at.
     pub partition: Partition,
-    /// The lane.
+    /// The kind of the lane.
     pub kind: TimerKind,
 }
 
@@ -34,7 +34,7 @@ impl WakeCursor {
 /// Wakes in the order of their time; between wakes of one time the order is the store's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WakePage {
-    /// The wakes.
+    /// The wakes in ascending order of their times.
     pub wakes: Vec<Wake>,
     /// Where to go on; `None` when there is none left up to the time asked for.
     pub next: Option<WakeCursor>,
@@ -43,7 +43,7 @@ pub struct WakePage {
 /// Partitions in the store's own order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PartitionPage {
-    /// The partitions.
+    /// The partitions of the page, in the store's order.
     pub partitions: Vec<Partition>,
     /// Where to go on: the last partition; `None` at the end.
     pub next: Option<Partition>,
@@ -52,7 +52,7 @@ pub struct PartitionPage {
 /// A lane of the partition at hand and one stored wake of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaneWake {
-    /// The lane.
+    /// The kind of the lane.
     pub kind: TimerKind,
     /// The time of the stored wake, in milliseconds since 1970.
     pub at_ms: u64,
@@ -61,7 +61,7 @@ pub struct LaneWake {
 /// Says that wakes of a lane were served: they go, and the lane's first row sets the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WakeSettle {
-    /// The lane.
+    /// The kind of the lane.
     pub kind: TimerKind,
     /// The times of the stored wakes that were served, in milliseconds since 1970; may be empty.
     pub served_ms: Vec<u64>,
@@ -70,9 +70,9 @@ pub struct WakeSettle {
 /// A lane whose wake the audit had to set: each is a bug of the store, logged and counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WakeRepair {
-    /// Whose lane.
+    /// The partition whose lane had no wake.
     pub partition: Partition,
-    /// The lane.
+    /// The kind of the lane.
     pub kind: TimerKind,
     /// The wake that was missing, in milliseconds since 1970.
     pub at_ms: u64,

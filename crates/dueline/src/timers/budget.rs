@@ -78,7 +78,7 @@ impl TickState {
         }
     }
 
-    /// The budget.
+    /// The limits this state counts against; every 0 has become 1.
     pub fn budget(&self) -> &TickBudget {
         &self.budget
     }

@@ -93,7 +93,7 @@ impl Claim {
         &self.partition
     }
 
-    /// The claimed timer.
+    /// The claimed timer as it stands in its row.
     pub fn timer(&self) -> &DueTimer {
         &self.timer
     }
@@ -130,7 +130,7 @@ impl ClaimedCall {
         &self.claim
     }
 
-    /// The kind.
+    /// The kind of the timer, and so whose slot the call holds.
     pub fn kind(&self) -> TimerKind {
         self.claim.timer.kind()
     }
@@ -203,7 +203,7 @@ pub struct FinishedCall {
 }
 
 impl FinishedCall {
-    /// The claim.
+    /// The claim under which the call ran, to be released if it is not settled.
     pub fn claim(&self) -> &Claim {
         &self.call.claim
     }

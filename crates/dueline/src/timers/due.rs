@@ -66,7 +66,7 @@ impl DueTimer {
         &self.key
     }
 
-    /// The kind.
+    /// The kind under which the handler was registered.
     pub fn kind(&self) -> TimerKind {
         self.key.kind
     }
@@ -76,7 +76,7 @@ impl DueTimer {
         &self.key.reference
     }
 
-    /// The caller's bytes.
+    /// The caller's bytes as they were scheduled, at most 480 KiB.
     pub fn payload(&self) -> &Bytes {
         &self.payload
     }
@@ -135,13 +135,13 @@ impl DueTimer {
 /// (partition, kind, reference, generation): names one scheduling of one timer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OccurrenceId {
-    /// The partition.
+    /// The partition the timer lies in.
     pub partition: Partition,
-    /// The kind.
+    /// The kind of the timer.
     pub kind: TimerKind,
     /// The caller's identity of the timer.
     pub reference: Bytes,
-    /// Which scheduling.
+    /// Which scheduling of the reference it is; opaque, it only ever grows.
     pub generation: u64,
 }
 
@@ -187,7 +187,7 @@ impl<'a> TimerCtx<'a> {
         self.reads
     }
 
-    /// The partition.
+    /// The partition the timer lies in, the only one the reads show.
     pub fn partition(&self) -> &'a Partition {
         self.partition
     }

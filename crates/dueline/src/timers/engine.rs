@@ -24,7 +24,7 @@ pub struct Engine {
 /// What a tick is to look at.
 #[derive(Clone, Copy, Debug)]
 pub struct TickRequest<'a> {
-    /// The partition.
+    /// The partition whose due timers run.
     pub partition: &'a Partition,
     /// The stored wakes that are served, in the order of their times: only these lanes are looked
     /// at, and their wakes are settled in the tick's last commit. `None` looks at every lane and
@@ -39,7 +39,7 @@ pub struct TickRequest<'a> {
 #[derive(Debug, Default)]
 #[must_use]
 pub struct Tick {
-    /// What happened.
+    /// What became of the timers, counted in all and per kind.
     pub report: RunReport,
     /// Detached calls to be run now.
     pub calls: Vec<ClaimedCall>,
@@ -81,7 +81,7 @@ impl Engine {
         &self.timers
     }
 
-    /// The handlers.
+    /// The handlers and how each is run.
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
@@ -91,7 +91,7 @@ impl Engine {
         &self.slots
     }
 
-    /// The injected host.
+    /// The injected clocks, sleep and entropy.
     pub fn runtime(&self) -> &Runtime {
         self.timers.runtime()
     }

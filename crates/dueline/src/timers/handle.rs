@@ -31,12 +31,12 @@ impl Timers {
         Self { store, runtime }
     }
 
-    /// The store.
+    /// The store the verbs read and write.
     pub fn store(&self) -> &Arc<dyn NamespaceStore> {
         &self.store
     }
 
-    /// The injected host.
+    /// The injected clocks, sleep and entropy.
     pub fn runtime(&self) -> &Runtime {
         &self.runtime
     }

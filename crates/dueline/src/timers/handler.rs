@@ -161,7 +161,7 @@ impl HandlerError {
         Self { text, fault }
     }
 
-    /// The text.
+    /// The text that is kept with the timer, cut to 255 bytes there.
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -59,7 +59,7 @@ pub struct RunReport {
     pub unknown_lanes: u64,
     /// Lanes that are paused.
     pub paused_lanes: u64,
-    /// Rows read.
+    /// Rows read from the store to find what is due; charged to the budget.
     pub scanned: u64,
     /// Whether the budget ended the tick while due timers were left.
     pub stopped_on_budget: bool,

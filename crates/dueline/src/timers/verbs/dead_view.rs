@@ -5,13 +5,13 @@ use crate::rows::{DeadKey, DeadReason, DeadRow, Failure};
 use crate::store::Value;
 use crate::timers::TimerKind;
 
-/// A dead timer.
+/// A timer that was given up, with what is needed to judge it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadView {
     /// Its id, for [`requeue`](crate::timers::Timers::requeue) and
     /// [`purge`](crate::timers::Timers::purge).
     pub id: DeadId,
-    /// The kind.
+    /// The kind of the lane it came from, and would go back to.
     pub kind: TimerKind,
     /// The caller's identity of it.
     pub reference: Bytes,
@@ -38,7 +38,7 @@ pub struct DeadView {
 /// Dead timers in the order of kind and time of death.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeadPage {
-    /// The dead timers.
+    /// The dead timers in the order of kind and time of death.
     pub dead: Vec<DeadView>,
     /// Where to go on; `None` at the end.
     pub next: Option<DeadId>,

@@ -13,7 +13,7 @@ const COUNT_PAGE_ROWS: usize = 64;
 /// How many rows, counted up to [`LANE_COUNT_MAX`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LaneCount {
-    /// The rows counted.
+    /// How many rows there are, or the bound at which counting stopped.
     pub rows: usize,
     /// Whether there are more.
     pub more: bool,
@@ -30,7 +30,7 @@ pub struct LaneSummary {
     pub paused_since_ms: Option<u64>,
     /// Timers that are not dead.
     pub timers: LaneCount,
-    /// Dead timers.
+    /// Timers of the kind in the dead class.
     pub dead: LaneCount,
 }
 

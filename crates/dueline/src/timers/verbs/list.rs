@@ -26,7 +26,7 @@ pub(super) const PAGE_BYTES: usize = 8 * 1_024 * 1_024;
 /// not at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListQuery {
-    /// The kind.
+    /// The kind whose timers are listed.
     pub kind: TimerKind,
     /// Only timers in these states, as stored.
     pub states: TimerStates,
@@ -113,7 +113,7 @@ fn name_range(kind: TimerKind, prefix: &Bytes) -> (Key, Key) {
 /// Timers in the order of their query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TimerPage {
-    /// The timers.
+    /// The timers of the page, in the order of the walk.
     pub timers: Vec<TimerView>,
     /// Where to go on; `None` at the end.
     pub next: Option<ListCursor>,

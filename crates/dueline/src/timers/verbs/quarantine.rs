@@ -15,7 +15,7 @@ pub struct QuarantinedRow {
 /// Rows set aside, in the order of their keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QuarantinedPage {
-    /// The rows.
+    /// The rows set aside, in the order of their keys.
     pub rows: Vec<QuarantinedRow>,
     /// Where to go on; `None` at the end.
     pub next: Option<Key>,

@@ -16,7 +16,7 @@ pub enum TimerState {
 }
 
 impl TimerState {
-    /// Every state.
+    /// Every state, in the order of a timer's life.
     pub const ALL: [Self; 4] = [Self::Pending, Self::Retrying, Self::Claimed, Self::Dead];
 
     /// A word for people and machines: `pending`, `retrying`, `claimed`, `dead`.
@@ -83,7 +83,7 @@ impl fmt::Display for TimerState {
 pub struct TimerStates(u8);
 
 impl TimerStates {
-    /// Every state.
+    /// The set of all states, dead included.
     pub fn all() -> Self {
         TimerState::ALL.into_iter().collect()
     }

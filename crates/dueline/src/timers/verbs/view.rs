@@ -8,7 +8,7 @@ use crate::timers::TimerKind;
 /// A timer as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimerView {
-    /// The kind.
+    /// The kind of the timer.
     pub kind: TimerKind,
     /// The caller's identity of it.
     pub reference: Bytes,
