@@ -185,7 +185,7 @@ impl Script {
         ] {
             let fate = Fate::Effects(if what == "repeat" { REPEATS } else { 1 });
             // Some need overflow pages.
-            let payload_bytes = if round % 3 == 0 && what == "called" {
+            let payload_bytes = if round.is_multiple_of(3) && what == "called" {
                 6_000
             } else {
                 100
