@@ -78,8 +78,17 @@
 //! * **It ends cleanly.** [`Handle::shutdown`] finishes what it can and gives the rest back; a dropped
 //!   handle or a killed process loses nothing either.
 //!
+//! # Limits
+//! * A handler must not hold a [`Handle`] of the driver that runs it: the driver owns its handlers, so
+//!   the last handle would never be dropped and the driver never stop by itself. What a handler wants
+//!   written it returns in its batch; give it a `Timers` to call other partitions with.
+//! * A put that goes around the [`DriverStore`] (the bare store, another process) wakes nobody; the
+//!   timer is found at the next look at the store's wakes, or by the audit.
+//! * The async runtime has to outlive the driver: detached calls are its tasks.
+//!
 //! # How to
-//! * embed it in a web service: `examples/embed.rs`;
+//! * embed it in a web service: the example `embed`, in `crates/dueline-tokio/examples/embed.rs` of the
+//!   repository; `cargo run -p dueline-tokio --example embed` runs it;
 //! * see what it does: [`Handle::status`], and `tracing` events;
 //! * run everything due and stop: [`Handle::drain`], then [`Handle::shutdown`];
 //! * test a handler in time that stands still: the manual clock of `dueline-testkit` makes a runtime

@@ -84,7 +84,7 @@
 //! | lane | all timers of one kind in one partition, in due order |
 //! | tick | one bounded run over the due timers of a partition ([`timers::Engine::tick`]) |
 //! | wake | a stored time at which a lane wants to be looked at; kept by the store ([`store::WakeStore`]) |
-//! | driver | what decides which partition ticks when: `dueline-tokio`, or a Durable Object's alarm |
+//! | driver | what decides which partition ticks when: `dueline-tokio`; one on a Durable Object's alarm is planned |
 //!
 //! # Guarantees
 //!
