@@ -94,6 +94,9 @@ const TIMERS: usize = 500;
 const FIRST_KILL_AT_SCHEDULED: usize = 150;
 /// The other kills, when this many webhooks have arrived.
 const KILLS_AT_DELIVERED: [usize; 4] = [110, 220, 330, 440];
+/// How many of those fall while the receiver keeps its answers back. They are the early ones: a claim
+/// ends 11 s later, which is before the last timer is due.
+const KILLS_DURING_CALLS: usize = 2;
 
 #[test]
 fn five_kills_among_500_timers_lose_none_fire_none_early_and_keep_every_webhook_id() {
@@ -114,8 +117,8 @@ fn five_kills_among_500_timers_lose_none_fire_none_early_and_keep_every_webhook_
             }
         })
     };
-    let restart = |server: Server| {
-        let server = server.kill_and_restart();
+    let start = || {
+        let server = Server::start(folder.path());
         address
             .write()
             .expect("nobody panicked")
@@ -125,18 +128,34 @@ fn five_kills_among_500_timers_lose_none_fire_none_early_and_keep_every_webhook_
     wait_for("the first timers", || {
         (scheduled.load(Ordering::SeqCst) >= FIRST_KILL_AT_SCHEDULED).then_some(())
     });
-    server = restart(server);
-    for kill_at in KILLS_AT_DELIVERED {
+    server.kill();
+    server = start();
+    let mut unanswered = BTreeSet::new();
+    for (kill, kill_at) in KILLS_AT_DELIVERED.into_iter().enumerate() {
         receiver.wait_for_deliveries(kill_at);
-        server = restart(server);
+        if kill < KILLS_DURING_CALLS {
+            receiver.keep_silent(true);
+            let answered = receiver.deliveries().len();
+            let arrived = receiver.wait_for_deliveries(answered + 1);
+            unanswered.extend(arrived[answered..].iter().map(Delivery::timer_id));
+        }
+        server.kill();
+        receiver.keep_silent(false);
+        server = start();
     }
     scheduling.join().expect("every timer was acknowledged");
-    let by_timer = wait_for("every timer", || {
-        let by_timer = by_timer(&receiver.deliveries());
-        (by_timer.len() == TIMERS).then_some(by_timer)
+    wait_for("every timer", || {
+        (by_timer(&receiver.deliveries()).len() == TIMERS).then_some(())
     });
+    let repeated = wait_for("the repeats of what was not answered", || {
+        let by_timer = by_timer(&receiver.deliveries());
+        let repeated = |timer: &String| by_timer[timer].len() >= 2;
+        unanswered.iter().all(repeated).then_some(unanswered.len())
+    });
+    assert!(repeated >= 2, "{unanswered:?}");
     assert_nothing_is_left(server, folder.path(), "batch");
 
+    let by_timer = by_timer(&receiver.deliveries());
     let mut webhook_ids = BTreeSet::new();
     for (timer, deliveries) in by_timer {
         let ids: BTreeSet<String> = deliveries.iter().map(Delivery::webhook_id).collect();
@@ -144,6 +163,11 @@ fn five_kills_among_500_timers_lose_none_fire_none_early_and_keep_every_webhook_
         assert!(
             webhook_ids.insert(ids),
             "{timer} shares its webhook id with another"
+        );
+        let attempts = deliveries.iter().map(Delivery::attempt);
+        assert!(
+            attempts.is_sorted_by(|earlier, later| earlier < later),
+            "each repeat of {timer} is a further attempt"
         );
         let number: usize = timer
             .strip_prefix("timer-")

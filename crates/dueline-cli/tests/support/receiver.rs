@@ -45,6 +45,13 @@ impl Delivery {
             .to_owned()
     }
 
+    /// Which attempt it says it is.
+    pub(crate) fn attempt(&self) -> u64 {
+        self.body()["data"]["attempt"]
+            .as_u64()
+            .expect("a webhook counts its attempts")
+    }
+
     /// Whether the signature is the one that this data directory's secret makes, computed here as the
     /// Standard Webhooks specification says.
     pub(crate) fn is_signed_by(&self, data: &Path) -> bool {

@@ -19,7 +19,9 @@ use std::time::Duration;
 use dueline::memory::MemoryStore;
 use dueline::runtime::Runtime;
 use dueline::store::{Batch, NamespaceStore, Partition, WakeStore};
-use dueline::timers::{Engine, Fired, Policy, Registration, Registry, Timer, TimerKind, Timers};
+use dueline::timers::{
+    Engine, Fired, ListQuery, Policy, Registration, Registry, Timer, TimerKind, Timers,
+};
 use dueline_testkit::{FaultStore, ManualClock, handler, test_runtime};
 use dueline_tokio::{Driver, DriverBuilder, Handle};
 use tokio::sync::Notify;
@@ -153,6 +155,22 @@ pub async fn schedule(timers: &Timers, partition: &str, timer: Timer) {
 
 pub fn named(partition: &str) -> Partition {
     Partition::new(partition.to_owned()).expect("a sound name")
+}
+
+/// How many timers of a kind the partition holds, dead ones included, of the first hundred.
+pub async fn left(handle: &Handle, partition: &str, kind: TimerKind) -> usize {
+    let query = ListQuery::new(kind);
+    let page = handle.timers().list(&named(partition), &query).await;
+    page.expect("the store answers").timers.len()
+}
+
+/// Waits on the system's clocks until something is so, and fails after two minutes.
+pub async fn until(runtime: &Runtime, what: &str, mut is_so: impl FnMut() -> bool) {
+    let limit = runtime.monotonic() + Duration::from_secs(120);
+    while !is_so() {
+        assert!(runtime.monotonic() < limit, "waited two minutes for {what}");
+        runtime.sleep(Duration::from_millis(10)).await;
+    }
 }
 
 /// Waits until everything due has run.

@@ -14,6 +14,8 @@ use crate::store::{Partition, PartitionPage, StoreError, Wake, WakeCursor, WakeP
 const WAKES_PAGE_MAX: usize = 65_536;
 /// Most partitions of one page, whatever limit was asked for.
 const PARTITIONS_PAGE_MAX: usize = 65_536;
+/// Sorts before every name, sound or damaged: numbers and text come before bytes.
+const BEFORE_ALL_NAMES: SqlParam<'static> = SqlParam::Int(-(1 << 53));
 /// Most wakes without a partition that one page hands out.
 const ORPHANS_MAX: usize = 1_024;
 
@@ -155,14 +157,14 @@ impl Reads<'_> {
                 let (at, part) = (row.int(0)?, row.int(1)?);
                 rows += 1;
                 start = Start { at, part };
-                let name = owned(row.blob(2)?);
-                if !name.is_empty() {
+                let is_orphan = row.int(2)? != 0;
+                if !is_orphan {
                     left -= 1;
                     found.push(Found {
                         at,
                         kind,
                         part,
-                        name,
+                        name: owned(row.blob(3)?),
                     });
                 } else if orphans.len() < ORPHANS_MAX {
                     orphans.push(OrphanWake {
@@ -239,12 +241,12 @@ pub(super) fn partitions_behind(
         ));
     }
     let limit = limit.min(PARTITIONS_PAGE_MAX);
-    let after = after.map_or(&[][..], Partition::as_bytes);
+    let after = after.map_or(BEFORE_ALL_NAMES, |last| SqlParam::Blob(last.as_bytes()));
     let look_ahead = i64::try_from(limit + 1).unwrap_or(i64::MAX);
     let mut found = Vec::new();
     conn.query(
         sql::PARTS_BEHIND,
-        &[SqlParam::Blob(after), SqlParam::Int(look_ahead)],
+        &[after, SqlParam::Int(look_ahead)],
         &mut |row| {
             found.push((stored_partition(owned(row.blob(0)?))?, row.int(1)?));
             Ok(ControlFlow::Continue(()))

@@ -35,7 +35,7 @@ pub(super) const WAKES_UP_TO: &str = "SELECT at, part FROM wake \
      WHERE kind = ?1 AND at <= ?2 ORDER BY at DESC, part DESC";
 pub(super) const WAKE_NEXT_KIND: &str =
     "SELECT kind FROM wake WHERE kind >= ?1 ORDER BY kind LIMIT 1";
-pub(super) const WAKES_DUE: &str = "SELECT w.at, w.part, COALESCE(p.name, x'') \
+pub(super) const WAKES_DUE: &str = "SELECT w.at, w.part, p.id IS NULL, COALESCE(p.name, x'') \
      FROM wake AS w LEFT JOIN part AS p ON p.id = w.part \
      WHERE w.kind = ?1 AND (w.at, w.part) > (?2, ?3) AND w.at <= ?4 \
      ORDER BY w.at, w.part LIMIT ?5";
