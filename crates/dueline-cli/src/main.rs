@@ -13,14 +13,12 @@ mod output;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use arguments::{Arguments, Command};
+use arguments::Command;
 use failure::Failure;
 use output::Output;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = arguments::parse();
     let output = Output::new(arguments.output);
     let result = match arguments.command {
         Command::Serve(serve) => commands::serve::run(&serve),
