@@ -9,6 +9,7 @@ mod client;
 mod commands;
 mod document;
 mod failure;
+mod flag;
 mod output;
 
 use std::process::ExitCode;

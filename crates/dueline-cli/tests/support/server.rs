@@ -34,7 +34,19 @@ impl Server {
             "--allow-private-targets",
         ];
         arguments.extend(flags);
-        let mut child = dueline(&arguments)
+        Self::spawn(data, dueline(&arguments))
+    }
+
+    /// Starts a server without flags of its own, under these variables.
+    pub(crate) fn start_in_environment(data: &Path, variables: &[(&str, &str)]) -> Self {
+        let data_text = data.to_str().expect("a path of text");
+        let mut command = dueline(&["serve", "--data", data_text, "--listen", "127.0.0.1:0"]);
+        command.envs(variables.iter().copied());
+        Self::spawn(data, command)
+    }
+
+    fn spawn(data: &Path, mut command: Command) -> Self {
+        let mut child = command
             .stderr(Stdio::piped())
             .stdout(Stdio::null())
             .spawn()
