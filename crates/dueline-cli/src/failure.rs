@@ -4,7 +4,11 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use dueline_server::StartError;
+use dueline_sqlite::OpenError;
+
 use crate::document::Document;
+use crate::flag;
 
 /// Why a command did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -63,11 +67,11 @@ pub(crate) enum Failure {
     #[error("there is no database {}: no server has used this directory", .path.display())]
     NoDatabase { path: PathBuf },
 
-    #[error("{}", chain(.0))]
-    Database(dueline_sqlite::OpenError),
+    #[error("{}", opening(.0))]
+    Database(OpenError),
 
-    #[error("{}", chain(.0))]
-    Serve(dueline_server::StartError),
+    #[error("{}", starting(.0))]
+    Serve(StartError),
 
     #[error("a document could not be written as JSON: {0}")]
     Json(serde_json::Error),
@@ -96,16 +100,46 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// An error with its causes, as one sentence.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
+/// Why a server did not start, with the flag that helps.
+fn starting(error: &StartError) -> String {
+    match error {
+        StartError::Listen { address, source } => format!(
+            "cannot listen on {address}: {source}\n  another server may be running there; stop it, \
+             or name another address with --listen"
+        ),
+        StartError::Store(error) => opening(error),
+        other => with_cause(other),
+    }
+}
+
+/// Why a database did not open, with the flag that helps.
+fn opening(error: &OpenError) -> String {
+    match error {
+        OpenError::Locked { .. } => {
+            format!("{error}, or name another directory with --data")
+        }
+        other => with_cause(other),
+    }
+}
+
+/// An error and the cause at the bottom; what lies between says the same in other words. SQLite ends its
+/// causes with a code, which says nothing more.
+fn with_cause(error: &dyn std::error::Error) -> String {
+    let text = error.to_string();
+    let mut causes = Vec::new();
     let mut cause = error.source();
     while let Some(inner) = cause {
-        text.push_str(": ");
-        text.push_str(&inner.to_string());
+        causes.push(inner.to_string());
         cause = inner.source();
     }
-    text
+    let deepest = causes
+        .iter()
+        .rfind(|cause| !cause.starts_with("Error code "))
+        .or(causes.last());
+    match deepest {
+        Some(deepest) if !text.contains(deepest.as_str()) => format!("{text}\n  {deepest}"),
+        _ => text,
+    }
 }
 
 /// A refusal by the server: `application/problem+json` as RFC 9457 has it.
@@ -130,15 +164,28 @@ impl fmt::Display for Problem {
             .get("errors")
             .map(Document::items)
             .unwrap_or_default();
-        let lines: Vec<String> = errors
+        let errors: Vec<_> = errors
             .iter()
-            .map(Document::fields)
-            .map(|error| format!("{}: {}", error.cell("pointer"), error.cell("detail")))
+            .map(|error| {
+                let fields = error.fields();
+                (fields.cell("pointer"), fields.cell("detail"))
+            })
             .collect();
-        // A single error is often all that the detail says.
-        let detail = text("detail").filter(|detail| !lines.contains(detail));
-        for line in detail.iter().chain(&lines) {
-            write!(f, "\n  {line}")?;
+        let as_line = |name: &str, detail: &str| match name {
+            "" => detail.to_owned(),
+            name => format!("{name}: {detail}"),
+        };
+        // The detail of a single error is that error.
+        let is_error = |text: &String| {
+            errors
+                .iter()
+                .any(|(pointer, detail)| *text == as_line(pointer, detail))
+        };
+        if let Some(detail) = text("detail").filter(|text| !is_error(text)) {
+            write!(f, "\n  {detail}")?;
+        }
+        for (pointer, detail) in &errors {
+            write!(f, "\n  {}", as_line(&flag::of(pointer), detail))?;
         }
         Ok(())
     }
@@ -149,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_problem_shows_title_code_detail_and_every_pointer() {
+    fn a_problem_shows_title_code_detail_and_every_error_by_its_flag() {
         let document = Document::parse(
             r#"{"title": "Invalid timer", "code": "invalid_timer", "detail": "2 fields", "errors": [
                 {"pointer": "/due_at", "detail": "not RFC 3339"},
@@ -161,7 +208,7 @@ mod tests {
         };
         assert_eq!(
             problem.to_string(),
-            "Invalid timer (422 invalid_timer)\n  2 fields\n  /due_at: not RFC 3339\n  /retry: unknown"
+            "Invalid timer (422 invalid_timer)\n  2 fields\n  --at: not RFC 3339\n  /retry: unknown"
         );
     }
 
@@ -172,5 +219,44 @@ mod tests {
             document: Document::parse("null").unwrap(),
         };
         assert_eq!(problem.to_string(), "refused (500)");
+    }
+
+    #[test]
+    fn the_detail_of_a_single_error_is_shown_once() {
+        for (pointer, line) in [("/delay", "--in: too long"), ("", "too long")] {
+            let detail = if pointer.is_empty() {
+                "too long".to_owned()
+            } else {
+                format!("{pointer}: too long")
+            };
+            let document = serde_json::json!({
+                "title": "No", "detail": detail,
+                "errors": [{ "pointer": pointer, "detail": "too long" }],
+            });
+            let problem = Problem {
+                status: 422,
+                document: Document::parse(&document.to_string()).unwrap(),
+            };
+            assert_eq!(problem.to_string(), format!("No (422)\n  {line}"));
+        }
+    }
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("{0}")]
+    struct Layer(&'static str, #[source] Option<Box<Layer>>);
+
+    #[test]
+    fn a_cause_is_told_once_and_in_the_words_that_say_most() {
+        let code = Layer("Error code 26: file is not a database", None);
+        let sqlite = Layer("file is not a database", Some(Box::new(code)));
+        let store = Layer("damaged; restore it", Some(Box::new(sqlite)));
+        let open = Layer("x.db is damaged; restore it", Some(Box::new(store)));
+        assert_eq!(
+            with_cause(&open),
+            "x.db is damaged; restore it\n  file is not a database"
+        );
+        assert_eq!(with_cause(&Layer("alone", None)), "alone");
+        let repeated = Layer("no room: x", Some(Box::new(Layer("no room", None))));
+        assert_eq!(with_cause(&repeated), "no room: x");
     }
 }

@@ -11,21 +11,20 @@ mod client;
 mod commands;
 mod document;
 mod failure;
+mod flag;
 #[doc(hidden)]
 pub mod fuzzing;
 mod output;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use arguments::{Arguments, Command};
+use arguments::Command;
 use failure::Failure;
 use output::Output;
 
 /// Reads the arguments of this process, does what they say, and gives its exit code.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = arguments::parse();
     let output = Output::new(arguments.output);
     let result = match arguments.command {
         Command::Serve(serve) => commands::serve::run(&serve),

@@ -60,8 +60,8 @@ impl Output {
             return write_line(&document.to_string());
         }
         let mut table = plain_table();
-        for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
-            table.add_row([name.to_owned(), value.cell()]);
+        for (name, value) in fields.iter() {
+            add_field(&mut table, name, value);
         }
         write_table_text(table)
     }
@@ -90,6 +90,21 @@ impl Output {
         };
         // There is nobody left to tell if this fails; the exit code says it too.
         let _ = writeln!(io::stderr().lock(), "{text}");
+    }
+}
+
+/// A line for the field, or one for each field in it. A payload is its owner's JSON and stays that.
+fn add_field(table: &mut Table, name: &str, value: &Document) {
+    let inner = value.fields();
+    if value.is_null() {
+        return;
+    }
+    if name == "payload" || inner.is_empty() {
+        table.add_row([name.to_owned(), value.cell()]);
+        return;
+    }
+    for (below, value) in inner.iter().filter(|(_, value)| value.cell() != "{}") {
+        add_field(table, &format!("{name}.{below}"), value);
     }
 }
 

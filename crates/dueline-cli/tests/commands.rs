@@ -91,10 +91,20 @@ fn a_timer_is_created_with_every_field_and_shown() {
     );
     assert_eq!(created["envelope"], "raw");
     let shown = world.server.run(&["timer", "get", "orders", "a"]).ok();
-    assert!(
-        shown.contains("payload") && shown.contains("12345678901234567890123"),
-        "{shown}"
-    );
+    for line in [
+        r#"payload {"n":12345678901234567890123}"#.to_owned(),
+        format!("target.url {}", world.receiver.url),
+        "target.headers.x-tenant 42".to_owned(),
+        "retry.attempts_max 3".to_owned(),
+        "retry.initial 1s".to_owned(),
+        "retry.max 1m".to_owned(),
+    ] {
+        let found = shown.lines().any(|shown| {
+            let words: Vec<&str> = shown.split_whitespace().collect();
+            words.join(" ") == line
+        });
+        assert!(found, "{line}: {shown}");
+    }
 }
 
 #[test]
@@ -319,8 +329,8 @@ fn a_refusal_names_each_field_and_programs_get_the_document() {
     ];
     let people = world.server.run(&wrong);
     assert_eq!((people.code, people.stdout.as_str()), (Some(1), ""));
-    for pointer in ["/delay: ", "/target/url: "] {
-        assert!(people.stderr.contains(pointer), "{}", people.stderr);
+    for flag in ["--in: ", "--url: "] {
+        assert!(people.stderr.contains(flag), "{}", people.stderr);
     }
     let mut for_programs = wrong.to_vec();
     for_programs.extend(["--output", "json"]);
@@ -332,4 +342,20 @@ fn a_refusal_names_each_field_and_programs_get_the_document() {
         Some(2),
         "{document:#}"
     );
+}
+
+#[test]
+fn a_url_without_a_scheme_is_told_how_it_begins() {
+    let world = world();
+    for url in ["example.com/hook", "localhost:3000", "example.com:80/hook"] {
+        let create = ["timer", "create", "orders", "a", "--in", "1h", "--url", url];
+        let refused = world.server.run(&create);
+        assert_eq!(refused.code, Some(1), "{url}");
+        let told = refused.stderr.contains("--url: ");
+        assert!(
+            told && refused.stderr.contains("begin it with https://"),
+            "{url}: {}",
+            refused.stderr
+        );
+    }
 }

@@ -86,13 +86,26 @@ fn a_command_that_is_not_understood_exits_with_2_and_says_why() {
         (&["timer", "get", "a/b", "c"], "must not hold `/`"),
         (&["timer", "get", "a", ".."], "nor be `.` or `..`"),
         (&["timer", "list", "orders", "--limit", "0"], "--limit"),
-        (&["dead", "requeue", "orders"], "<DEAD_ID>"),
+        (&["dead", "requeue", "orders"], "--all"),
+        (&["dead", "requeue", "orders"], "`dueline dead list`"),
+        (
+            &["timer", "create", "orders", "a", "--in", "-5m"],
+            "`--in 0s` is due at once",
+        ),
+        (
+            &["timer", "create", "orders", "--in", "--url", "http://x"],
+            "30m",
+        ),
         (
             &["dead", "requeue", "orders", "x", "--all"],
             "cannot be used with",
         ),
         (&["serve", "--grace", "soon"], "10s"),
-        (&["serve", "--listen", "7431"], "--listen"),
+        (&["serve", "--listen", "7431"], "write it as 127.0.0.1:7431"),
+        (
+            &["serve", "--listen", "localhost:7000"],
+            "write it as 127.0.0.1:7431",
+        ),
     ];
     for (arguments, words) in cases {
         let run = run(arguments);
@@ -104,6 +117,45 @@ fn a_command_that_is_not_understood_exits_with_2_and_says_why() {
         );
         assert_eq!(run.stdout, "", "{arguments:?}");
     }
+}
+
+#[test]
+fn help_tells_the_defaults_of_a_timer_and_the_variable_of_the_log() {
+    let create = run(&["timer", "create", "--help"]).ok();
+    for default in [
+        "--attempts-max 20",
+        "--retry-initial 5s",
+        "--retry-max 10m",
+        "--deadline 30s",
+        "--envelope event",
+    ] {
+        assert!(create.contains(default), "{default}: {create}");
+    }
+    let serve = run(&["serve", "--help"]).ok();
+    assert!(serve.contains("DUELINE_LOG"), "{serve}");
+}
+
+#[test]
+fn a_wrong_value_in_the_environment_is_told_with_its_variable() {
+    let cases = [
+        (
+            "DUELINE_ALLOW_PRIVATE_TARGETS",
+            "--allow-private-targets",
+            "maybe",
+        ),
+        ("DUELINE_LISTEN", "--listen", "localhost:7431"),
+        ("DUELINE_GRACE", "--grace", "soon"),
+        ("DUELINE_DURABILITY", "--durability", "none"),
+    ];
+    for (variable, flag, value) in cases {
+        let run = finish(dueline(&["serve"]).env(variable, value));
+        assert_eq!(run.code, Some(2), "{variable}");
+        for words in [variable, flag, value] {
+            assert!(run.stderr.contains(words), "{words}: {}", run.stderr);
+        }
+    }
+    let typed = finish(dueline(&["serve", "--grace=soon"]).env("DUELINE_GRACE", "1s"));
+    assert!(!typed.stderr.contains("DUELINE_GRACE"), "{}", typed.stderr);
 }
 
 /// An address on which nobody listens: it was ours until a moment ago.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dueline::runtime::Runtime;
+use dueline::store::WakeStore;
 use dueline::timers::{Engine, Registration, Registry};
 use dueline_sqlite::{Durability, Options, SqliteStore};
 use dueline_tokio::{Driver, DriverStore, Handle, system_runtime};
@@ -78,6 +79,9 @@ impl Server {
             None => system_runtime().map_err(StartError::System)?,
         };
         let opened = open(&config, &runtime).await?;
+        if opened.store.unclean_opened_at_ms().is_some() {
+            tracing::info!("recovered from an unclean stop; every acknowledged timer is there");
+        }
         let listener = TcpListener::bind(config.listen).await;
         let (listener, address) = listener
             .and_then(|listener| {

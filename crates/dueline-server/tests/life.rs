@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dueline_server::{Config, Server, StartError};
-use serde_json::json;
+use serde_json::{Value, json};
 use support::{Harness, Receiver, Reply, due, pending};
 
 const TIMER: &str = "/v1/partitions/tenant-7/timers/order-42";
@@ -164,6 +164,8 @@ async fn limits_and_stats_say_what_the_server_is() {
         .json();
     assert_eq!(stats["version"], env!("CARGO_PKG_VERSION"));
     assert!(stats.get("partition").is_none());
+    assert_eq!(stats["driver"]["partitions_held_back"], 0);
+    assert_eq!(stats["driver"]["held_back_since"], Value::Null);
     assert!(stats["started_at"].as_str() <= stats["now"].as_str());
 
     harness.put(TIMER, &pending()).await;

@@ -54,7 +54,7 @@
 //! | turn | one tick of one partition, serving all its wakes that are due; never two at a time |
 //! | window | the near wakes read into memory: the only part of what is pending that lies there |
 //! | look | a time at which a commit of this program has made a lane wake |
-//! | held back | a partition whose tick the store refused: it waits 1 s, doubling to 60 s |
+//! | held back | a partition whose tick the store refused: it waits 1 s, doubling to 60 s, or to 5 s while the store is full |
 //!
 //! # What runs where
 //! * One thread decides: it reads wakes, hands out turns and sleeps exactly until the next. On a

@@ -18,6 +18,9 @@ pub struct Status {
     pub partitions_queued: usize,
     /// Partitions held back because the store refused something.
     pub partitions_held_back: usize,
+    /// Since when the store has refused the partition that it has refused longest, in milliseconds
+    /// since 1970; `None` if it refuses none.
+    pub refused_since_ms: Option<u64>,
     /// Stored wakes kept in memory. Bounded, however many timers are pending.
     pub wakes_in_memory: usize,
     /// Wakes in memory that are due and wait.

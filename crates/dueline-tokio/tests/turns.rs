@@ -245,7 +245,9 @@ async fn a_partition_that_the_store_refuses_is_held_back_longer_each_time_and_ot
     for seconds in [1, 2, 4, 8] {
         run_all(&handle).await;
         let before = tries.load(Ordering::Relaxed);
-        assert_eq!(handle.status().partitions_held_back, 1);
+        let status = handle.status();
+        assert_eq!(status.partitions_held_back, 1);
+        assert_eq!(status.refused_since_ms, Some(START_MS), "the first refusal");
         world
             .advance(&handle, Duration::from_millis(seconds * 1_000 - 1))
             .await;
@@ -271,6 +273,37 @@ async fn a_partition_that_the_store_refuses_is_held_back_longer_each_time_and_ot
     world.advance(&handle, Duration::from_secs(60)).await;
     let status = handle.status();
     assert_eq!((status.partitions_held_back, status.totals.fired), (0, 2));
+    assert_eq!(status.refused_since_ms, None);
+}
+
+#[tokio::test]
+async fn a_partition_is_asked_again_soon_while_the_store_is_full() {
+    let (world, log) = (World::new(), Arc::new(Log::default()));
+    schedule(
+        &world.timers(),
+        "a",
+        Timer::new(LOGGED, "").due_at(START_MS),
+    )
+    .await;
+    world.store.fail_commits_with(|_, _| {
+        Some(CommitFault::NotWritten(
+            dueline::store::StoreErrorKind::Full,
+        ))
+    });
+    let handle = world
+        .driver(registry_of(LOGGED, logging(&log)))
+        .start()
+        .expect("starts");
+    for seconds in [1, 2, 4, 5, 5, 5] {
+        run_all(&handle).await;
+        assert_eq!(handle.status().partitions_held_back, 1);
+        world.advance(&handle, Duration::from_secs(seconds)).await;
+    }
+    run_all(&handle).await;
+    world.store.heal();
+    world.advance(&handle, Duration::from_secs(5)).await;
+    let status = handle.status();
+    assert_eq!((status.partitions_held_back, status.totals.fired), (0, 1));
 }
 
 #[tokio::test]

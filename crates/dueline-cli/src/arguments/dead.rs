@@ -45,7 +45,7 @@ pub(crate) struct RequeueDead {
     #[arg(value_parser = names::partition)]
     pub(crate) partition: String,
     /// The dead letter, as `dueline dead list` names it.
-    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    #[arg(conflicts_with = "all")]
     pub(crate) dead_id: Option<String>,
     /// Every dead letter of the partition.
     #[arg(long)]

@@ -3,6 +3,7 @@
 mod dead;
 mod doctor;
 mod names;
+mod parse;
 mod partition;
 mod serve;
 mod server;
@@ -10,6 +11,7 @@ mod timer;
 
 pub(crate) use dead::{Dead, DeadVerb, ListDead, PurgeDead, RequeueDead};
 pub(crate) use doctor::Doctor;
+pub(crate) use parse::parse;
 pub(crate) use partition::{ListPartitions, Partition, PartitionVerb};
 pub(crate) use serve::{DurabilityArgument, LogFormat, Serve};
 pub(crate) use server::ServerArgument;

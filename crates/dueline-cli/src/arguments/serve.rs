@@ -10,6 +10,9 @@ use clap::{Args, ValueEnum};
 /// It stops on SIGTERM or Ctrl-C once running deliveries have ended or the grace period is over; a second
 /// signal stops it at once. Neither loses a timer.
 #[derive(Debug, Args)]
+#[command(after_help = "Environment:\n  \
+    DUELINE_LOG  Which log lines are written: error, warn, info (the default), debug or trace, or a \
+    filter\n               for parts of the server: info,dueline_tokio=debug")]
 pub(crate) struct Serve {
     /// Directory that holds everything; made if it does not exist.
     #[arg(
@@ -24,14 +27,15 @@ pub(crate) struct Serve {
         long,
         env = "DUELINE_LISTEN",
         default_value = "127.0.0.1:7431",
-        value_name = "ADDRESS"
+        value_name = "ADDRESS",
+        value_parser = listen
     )]
     pub(crate) listen: SocketAddr,
     /// What an acknowledged timer survives.
     #[arg(long, env = "DUELINE_DURABILITY", value_enum, default_value_t = DurabilityArgument::PowerLoss)]
     pub(crate) durability: DurabilityArgument,
     /// Let webhooks go to loopback, private and link-local addresses: for local use.
-    #[arg(long, env = "DUELINE_ALLOW_PRIVATE_TARGETS")]
+    #[arg(long, env = "DUELINE_ALLOW_PRIVATE_TARGETS", value_parser = yes_or_no)]
     pub(crate) allow_private_targets: bool,
     /// How long a stop waits for running deliveries.
     #[arg(long, env = "DUELINE_GRACE", default_value = "10s", value_name = "DURATION", value_parser = grace)]
@@ -59,6 +63,21 @@ pub(crate) enum LogFormat {
     Json,
 }
 
+fn listen(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        "write it as 127.0.0.1:7431, or [::1]:7431: an IP address and a port".to_owned()
+    })
+}
+
+/// The flag itself takes no value; this reads what the environment says.
+fn yes_or_no(text: &str) -> Result<bool, String> {
+    match text.to_ascii_lowercase().as_str() {
+        "1" | "true" | "t" | "yes" | "y" | "on" => Ok(true),
+        "" | "0" | "false" | "f" | "no" | "n" | "off" => Ok(false),
+        _ => Err("write it as 1 or 0, yes or no, true or false".to_owned()),
+    }
+}
+
 fn grace(text: &str) -> Result<std::time::Duration, String> {
     let span: jiff::SignedDuration = text
         .parse()
@@ -77,5 +96,24 @@ mod tests {
         assert_eq!(grace("0s"), Ok(std::time::Duration::ZERO));
         assert!(grace("-1s").is_err());
         assert!(grace("ten").is_err());
+    }
+
+    #[test]
+    fn an_address_is_a_number_and_a_port() {
+        assert!(listen("127.0.0.1:0").is_ok() && listen("[::1]:7431").is_ok());
+        for wrong in ["localhost:7000", "7000", "127.0.0.1", ""] {
+            assert!(listen(wrong).is_err_and(|why| why.contains("write it as 127.0.0.1:7431")));
+        }
+    }
+
+    #[test]
+    fn yes_and_no_are_read_in_their_usual_spellings() {
+        for yes in ["1", "true", "yes", "on", "TRUE"] {
+            assert_eq!(yes_or_no(yes), Ok(true), "{yes}");
+        }
+        for no in ["0", "false", "no", "off", ""] {
+            assert_eq!(yes_or_no(no), Ok(false), "{no}");
+        }
+        assert!(yes_or_no("maybe").is_err());
     }
 }

@@ -21,7 +21,9 @@ pub(crate) enum TimerVerb {
     /// Create a timer, or replace the one with that id.
     #[command(
         after_help = "Example:\n  dueline timer create orders order-42 --in 30m \\\n    \
-        --url https://example.com/hook --payload '{\"order\": 42}'"
+        --url https://example.com/hook --payload '{\"order\": 42}'\n\n\
+        Left out, they are:\n  --attempts-max 20, --retry-initial 5s, --retry-max 10m, --deadline 30s, \
+        --envelope event"
     )]
     Create(CreateTimer),
     /// Show one timer.
@@ -67,7 +69,7 @@ pub(crate) struct TimerFields {
     #[arg(long, value_name = "TIME", conflicts_with = "delay")]
     pub(crate) at: Option<String>,
     /// When it is due, from now: 30m, 1h30m, PT30M.
-    #[arg(long = "in", value_name = "DELAY")]
+    #[arg(long = "in", value_name = "DELAY", value_parser = delay, allow_hyphen_values = true)]
     pub(crate) delay: Option<String>,
     /// Where the webhook is sent.
     #[arg(long, value_name = "URL")]
@@ -202,6 +204,17 @@ pub(crate) struct CancelTimer {
     /// Cancel only the timer of this generation.
     #[arg(long, value_name = "GENERATION")]
     pub(crate) if_match: Option<String>,
+}
+
+/// The server reads it; only what begins with a hyphen never arrives there.
+fn delay(text: &str) -> Result<String, String> {
+    if text.starts_with("--") {
+        return Err("it needs a value: 30m, 1h30m, PT30M".to_owned());
+    }
+    if text.starts_with('-') {
+        return Err("a timer is not due in the past; `--in 0s` is due at once".to_owned());
+    }
+    Ok(text.to_owned())
 }
 
 fn json(text: &str) -> Result<Document, String> {

@@ -66,6 +66,13 @@ fn list(list: ListDead, output: &Output) -> Result<ExitCode, Failure> {
 }
 
 fn requeue(requeue: &RequeueDead, output: &Output) -> Result<ExitCode, Failure> {
+    if requeue.dead_id.is_none() && !requeue.all {
+        return Err(Failure::Usage(
+            "which dead letter? give its DEAD_ID, as `dueline dead list` names it, or --all for \
+             every one of the partition"
+                .to_owned(),
+        ));
+    }
     let client = Client::new(&requeue.server)?;
     let Some(dead_id) = &requeue.dead_id else {
         return requeue_all(&client, &requeue.partition, output);

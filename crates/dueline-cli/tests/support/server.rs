@@ -25,7 +25,19 @@ impl Server {
     }
 
     pub(crate) fn start_with(data: &Path, flags: &[&str]) -> Self {
-        let mut child = spawn(data, flags);
+        Self::of(data, serving(data, flags))
+    }
+
+    /// Starts a server without flags of its own, under these variables.
+    pub(crate) fn start_in_environment(data: &Path, variables: &[(&str, &str)]) -> Self {
+        let data_text = data.to_str().expect("a path of text");
+        let mut command = dueline(&["serve", "--data", data_text, "--listen", "127.0.0.1:0"]);
+        command.envs(variables.iter().copied());
+        Self::of(data, command)
+    }
+
+    fn of(data: &Path, command: Command) -> Self {
+        let mut child = spawn(command);
         let log = Arc::new(Mutex::new(Vec::new()));
         let (lines, stderr) = (Arc::clone(&log), child.stderr.take().expect("a pipe"));
         thread::spawn(move || {
@@ -107,7 +119,7 @@ impl Server {
     reason = "the moment of the kill is meant to be any"
 )]
 pub(crate) fn start_and_kill(data: &Path, flags: &[&str], after: Duration) {
-    let mut child = spawn(data, flags);
+    let mut child = spawn(serving(data, flags));
     let mut errors = child.stderr.take().expect("a pipe");
     thread::sleep(after);
     let ended = child.try_wait().expect("its child");
@@ -121,12 +133,16 @@ pub(crate) fn start_and_kill(data: &Path, flags: &[&str], after: Duration) {
     );
 }
 
-fn spawn(data: &Path, flags: &[&str]) -> Child {
+fn serving(data: &Path, flags: &[&str]) -> Command {
     let data = data.to_str().expect("a path of text");
     let mut arguments = vec!["serve", "--data", data, "--listen", "127.0.0.1:0"];
     arguments.push("--allow-private-targets");
     arguments.extend(flags);
     dueline(&arguments)
+}
+
+fn spawn(mut command: Command) -> Child {
+    command
         .stderr(Stdio::piped())
         .stdout(Stdio::null())
         .spawn()

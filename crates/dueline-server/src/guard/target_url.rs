@@ -33,9 +33,15 @@ impl fmt::Display for TargetUrlError {
                 )
             }
             Self::Blank => write!(f, "a URL has no spaces and no control characters"),
+            Self::Unparseable(url::ParseError::RelativeUrlWithoutBase) => {
+                write!(f, "the URL has no scheme; begin it with https://")
+            }
             Self::Unparseable(error) => write!(f, "not an absolute URL: {error}"),
             Self::Scheme(scheme) => {
-                write!(f, "the scheme must be http or https, not {scheme}")
+                write!(
+                    f,
+                    "the scheme must be http or https, not {scheme}; begin it with https://"
+                )
             }
             Self::Credentials => write!(
                 f,

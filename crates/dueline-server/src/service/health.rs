@@ -1,9 +1,10 @@
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::core::Service;
 use super::error::ServiceError;
+use crate::time_text::rfc3339_ms;
 
 /// What the service asks of the driver.
 pub(crate) trait DriverHealth: Send + Sync + fmt::Debug {
@@ -27,8 +28,21 @@ pub(crate) struct DriverCounts {
     pub(crate) quarantined: u64,
     /// Deliveries under way.
     pub(crate) calls_running: u64,
+    /// Partitions held back because the store refuses them, as it does on a full disk.
+    pub(crate) partitions_held_back: u64,
+    /// Since when it has refused the one that it has refused longest, in milliseconds since 1970.
+    #[serde(rename = "held_back_since", serialize_with = "as_time")]
+    pub(crate) refused_since_ms: Option<u64>,
     /// Wakes that the audit had to set: each is a bug.
     pub(crate) wakes_repaired: u64,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the shape that serde asks for"
+)]
+fn as_time<S: Serializer>(at_ms: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
+    at_ms.map(rfc3339_ms).serialize(serializer)
 }
 
 /// Why the server is not ready.

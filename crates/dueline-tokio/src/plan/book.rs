@@ -15,6 +15,8 @@ pub(crate) struct Book {
     turns: BTreeMap<Partition, Turn>,
     queue: VecDeque<Partition>,
     held: BTreeSet<(Duration, Partition)>,
+    /// Partitions whose latest turn the store refused, by when it first did.
+    refused: BTreeSet<(Duration, Partition)>,
     running: usize,
     /// Wakes in all turns.
     kept: usize,
@@ -34,6 +36,8 @@ struct Turn {
     seen_again: bool,
     /// Turns in a row that the store refused.
     refused: u32,
+    /// When it refused the first of them, by the monotonic clock.
+    refused_since: Option<Duration>,
     /// Turns in a row that did nothing and left a wake that is due.
     fruitless: u32,
 }
@@ -63,6 +67,8 @@ pub(crate) struct Ended {
     pub(crate) without_slot: Vec<TimerKind>,
     /// Whether the store refused a read or a write.
     pub(crate) refused: bool,
+    /// Whether it did so for want of room.
+    pub(crate) full: bool,
     /// Whether it did nothing and left a wake that is due.
     pub(crate) fruitless: bool,
 }
@@ -105,6 +111,7 @@ impl Book {
                 served: Vec::new(),
                 seen_again: false,
                 refused: 0,
+                refused_since: None,
                 fruitless: 0,
             };
             self.turns.insert(wake.partition.clone(), turn);
@@ -151,6 +158,9 @@ impl Book {
                 kind: wake.kind,
             }));
             if wakes.is_empty() {
+                if let Some(since) = turn.refused_since {
+                    self.refused.remove(&(since, partition.clone()));
+                }
                 self.turns.remove(&partition);
                 continue;
             }
@@ -193,6 +203,17 @@ impl Book {
         }
         self.kept = self.kept.saturating_sub(before - turn.wakes.len());
         turn.refused = if ended.refused { turn.refused + 1 } else { 0 };
+        match (turn.refused_since, ended.refused) {
+            (None, true) => {
+                turn.refused_since = Some(now);
+                self.refused.insert((now, partition.clone()));
+            }
+            (Some(since), false) => {
+                turn.refused_since = None;
+                self.refused.remove(&(since, partition.clone()));
+            }
+            _ => {}
+        }
         turn.fruitless = if ended.fruitless {
             turn.fruitless + 1
         } else {
@@ -201,7 +222,7 @@ impl Book {
         left.held = match (turn.refused, turn.fruitless) {
             (0, 0) => None,
             (0, times) => Some(hold::fruitless(times)),
-            (times, _) => Some(hold::refused(times)),
+            (times, _) => Some(hold::refused(times, ended.full)),
         };
         match left.held {
             None if turn.wakes.is_empty() => {
@@ -212,6 +233,9 @@ impl Book {
                 self.queue.push_back(partition.clone());
             }
             Some(_) if self.held.len() >= HELD_MAX => {
+                if let Some(since) = turn.refused_since {
+                    self.refused.remove(&(since, partition.clone()));
+                }
                 left.to_store = std::mem::take(&mut turn.wakes);
                 self.kept = self.kept.saturating_sub(left.to_store.len());
                 self.turns.remove(partition);
@@ -244,6 +268,11 @@ impl Book {
     /// When the first time of being held back ends.
     pub(crate) fn first_hold_end(&self) -> Option<Duration> {
         self.held.first().map(|(until, _)| *until)
+    }
+
+    /// Since when the store has refused the partition that it has refused longest.
+    pub(crate) fn refused_since(&self) -> Option<Duration> {
+        self.refused.first().map(|(since, _)| *since)
     }
 
     /// Partitions waiting for their turn.
@@ -365,11 +394,13 @@ mod tests {
         let partition = wake("a", 16, 1).partition;
         book.add(&wake("a", 16, 1));
         let mut now = Duration::ZERO;
+        assert_eq!(book.refused_since(), None);
         for seconds in [1, 2, 4] {
             assert_eq!(next(&mut book).as_deref(), Some("a"));
             let left = book.end(&partition, &refused, now);
             let expected = Some(Duration::from_secs(seconds));
             assert_eq!((left.held, left.to_store.len()), (expected, 0));
+            assert_eq!(book.refused_since(), Some(Duration::ZERO), "the first time");
             now += Duration::from_secs(seconds);
             book.end_holds(now - Duration::from_nanos(1));
             assert_eq!(next(&mut book), None);
@@ -378,10 +409,12 @@ mod tests {
         assert_eq!(next(&mut book).as_deref(), Some("a"));
         book.end(&partition, &done(&[16]), now);
         assert_eq!((book.wakes(), book.held()), (0, 0));
+        assert_eq!(book.refused_since(), None, "it ended");
         book.add(&wake("a", 16, 1));
         next(&mut book);
         let left = book.end(&partition, &refused, now);
         assert_eq!(left.held, Some(Duration::from_secs(1)), "success forgets");
+        assert_eq!(book.refused_since(), Some(now));
     }
 
     #[test]
@@ -407,5 +440,10 @@ mod tests {
         }
         assert_eq!((book.held(), left_to_store), (HELD_MAX, 10));
         assert_eq!(book.wakes(), HELD_MAX);
+        assert_eq!(
+            book.refused.len(),
+            HELD_MAX,
+            "none is remembered for nothing"
+        );
     }
 }

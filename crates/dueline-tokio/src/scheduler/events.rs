@@ -82,6 +82,7 @@ impl Scheduler {
             settled,
             without_slot: if refused { Vec::new() } else { without_slot },
             refused,
+            full: report.store_full,
             fruitless: due_again && !did_something,
         };
         self.end_turn(partition, &ended, reading);

@@ -174,6 +174,7 @@ impl Scheduler {
 
     /// Shows the world what goes on.
     fn publish(&mut self, next_wake_ms: Option<u64>) {
+        let refused_since_ms = self.refused_since_ms();
         let status = &mut self.status;
         status.paused = self.shared.is_paused();
         status.stopping = self.shared.pool.stage() > Stage::Running;
@@ -181,11 +182,21 @@ impl Scheduler {
         status.calls_running = self.shared.calls.running();
         status.partitions_queued = self.book.queued();
         status.partitions_held_back = self.book.held();
+        status.refused_since_ms = refused_since_ms;
         let in_windows: usize = self.windows.iter().map(Window::len).sum();
         status.wakes_in_memory = in_windows + self.book.wakes();
         status.wakes_overdue = self.book.waiting();
         status.next_wake_ms = next_wake_ms;
         *self.shared.status() = *status;
+    }
+
+    /// The moment by the wall clock as it stands now, so that it stays right when that is set.
+    fn refused_since_ms(&self) -> Option<u64> {
+        let since = self.book.refused_since()?;
+        let ago = self.monotonic().saturating_sub(since);
+        let ago_ms = u64::try_from(ago.as_millis()).unwrap_or(u64::MAX);
+        let now_ms = self.shared.engine.runtime().now_ms();
+        Some(now_ms.saturating_sub(ago_ms))
     }
 
     /// Runs a call of the store on this thread. Waits by a signal of its own: what wakes the

@@ -321,7 +321,7 @@ impl TickRun<'_> {
     pub(super) fn hold(&mut self, row: &DueRow, error: &StoreError) {
         let kind = row.kind();
         tracing::warn!(partition = %self.partition, %kind, %error, "a timer could not be written");
-        self.report.held_back = true;
+        self.report.hold_back(error);
         self.report.count(kind, |counts| counts.held += 1);
         if row.claimed_here {
             self.held_claim = Some(row.clone());

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::TimerKind;
+use crate::store::{StoreError, StoreErrorKind};
 
 /// What a tick did to the timers of one kind. The counts exclude each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,6 +66,9 @@ pub struct RunReport {
     pub stopped_on_budget: bool,
     /// Whether the store refused a write or a read: the driver holds the partition back.
     pub held_back: bool,
+    /// Whether the store refused a write for want of room: room may come at any moment, so the driver
+    /// does not hold the partition back for long.
+    pub store_full: bool,
     /// When the partition should be looked at again, in milliseconds since 1970: a report, not the
     /// wake. `None` if nothing is pending for the lanes that were looked at.
     pub next_wake_ms: Option<u64>,
@@ -73,6 +77,11 @@ pub struct RunReport {
 }
 
 impl RunReport {
+    pub(crate) fn hold_back(&mut self, error: &StoreError) {
+        self.held_back = true;
+        self.store_full |= error.kind() == StoreErrorKind::Full;
+    }
+
     pub(crate) fn count(&mut self, kind: TimerKind, change: impl Fn(&mut Counts)) {
         change(&mut self.total);
         change(self.per_kind.entry(kind).or_default());

@@ -304,7 +304,7 @@ impl<'a> TickRun<'a> {
     /// The store failed a read: nothing more is started, and the driver holds the partition back.
     pub(super) fn hold_all(&mut self, error: &StoreError) {
         tracing::warn!(partition = %self.partition, %error, "the store failed a tick");
-        self.report.held_back = true;
+        self.report.hold_back(error);
         for lane in &mut self.lanes {
             lane.close(Closed::Held);
         }
@@ -363,7 +363,7 @@ impl<'a> TickRun<'a> {
                 .min(),
             Err(error) => {
                 tracing::warn!(partition = %self.partition, %error, "the store failed a tick");
-                self.report.held_back = true;
+                self.report.hold_back(&error);
                 Some(self.cutoff_ms)
             }
         }
