@@ -222,7 +222,8 @@ impl Book {
         left.held = match (turn.refused, turn.fruitless) {
             (0, 0) => None,
             (0, times) => Some(hold::fruitless(times)),
-            (times, _) => Some(hold::refused(times, ended.full)),
+            (times, _) if ended.full => Some(hold::without_room(times)),
+            (times, _) => Some(hold::refused(times)),
         };
         match left.held {
             None if turn.wakes.is_empty() => {

@@ -1,10 +1,14 @@
 use std::time::Duration;
 
 /// How long a partition is held back after the n-th turn in a row that the store refused: 1 s,
-/// doubling to 60 s; to 5 s while the store is full, since whoever makes room wants it used.
-pub(crate) fn refused(times: u32, full: bool) -> Duration {
-    let most = if full { 5 } else { 60 };
-    doubling(Duration::from_secs(1), Duration::from_secs(most), times)
+/// doubling to 60 s.
+pub(crate) fn refused(times: u32) -> Duration {
+    doubling(Duration::from_secs(1), Duration::from_secs(60), times)
+}
+
+/// The same while the store is full: doubling to 5 s, since whoever makes room wants it used.
+pub(crate) fn without_room(times: u32) -> Duration {
+    doubling(Duration::from_secs(1), Duration::from_secs(5), times)
 }
 
 /// How long a partition waits after the n-th turn in a row that found nothing to do and left a wake
@@ -30,14 +34,10 @@ mod tests {
 
     #[test]
     fn holds_double_up_to_their_limit_and_stay_there() {
-        let seconds: Vec<u64> = (1..=8)
-            .map(|times| refused(times, false).as_secs())
-            .collect();
+        let seconds: Vec<u64> = (1..=8).map(|times| refused(times).as_secs()).collect();
         assert_eq!(seconds, [1, 2, 4, 8, 16, 32, 60, 60]);
-        assert_eq!(refused(u32::MAX, false), Duration::from_secs(60));
-        let full: Vec<u64> = (1..=5)
-            .map(|times| refused(times, true).as_secs())
-            .collect();
+        assert_eq!(refused(u32::MAX), Duration::from_secs(60));
+        let full: Vec<u64> = (1..=5).map(|times| without_room(times).as_secs()).collect();
         assert_eq!(full, [1, 2, 4, 5, 5]);
         let millis: Vec<u128> = (1..=4).map(|times| fruitless(times).as_millis()).collect();
         assert_eq!(millis, [0, 10, 20, 40]);
