@@ -97,6 +97,24 @@ impl Turn {
     }
 }
 
+impl Turn {
+    /// Counts how the turn ended, and says how long the partition is held back for it.
+    fn count(&mut self, ended: &Ended) -> Option<Duration> {
+        self.refused = if ended.refused { self.refused + 1 } else { 0 };
+        self.fruitless = if ended.fruitless {
+            self.fruitless + 1
+        } else {
+            0
+        };
+        match (self.refused, self.fruitless) {
+            (0, 0) => None,
+            (0, times) => Some(hold::fruitless(times)),
+            (times, _) if ended.full => Some(hold::without_room(times)),
+            (times, _) => Some(hold::refused(times)),
+        }
+    }
+}
+
 impl Book {
     /// Notes a due wake; says whether it is news.
     pub(crate) fn add(&mut self, wake: &Wake) -> bool {
@@ -202,7 +220,7 @@ impl Book {
             }
         }
         self.kept = self.kept.saturating_sub(before - turn.wakes.len());
-        turn.refused = if ended.refused { turn.refused + 1 } else { 0 };
+        left.held = turn.count(ended);
         match (turn.refused_since, ended.refused) {
             (None, true) => {
                 turn.refused_since = Some(now);
@@ -214,17 +232,6 @@ impl Book {
             }
             _ => {}
         }
-        turn.fruitless = if ended.fruitless {
-            turn.fruitless + 1
-        } else {
-            0
-        };
-        left.held = match (turn.refused, turn.fruitless) {
-            (0, 0) => None,
-            (0, times) => Some(hold::fruitless(times)),
-            (times, _) if ended.full => Some(hold::without_room(times)),
-            (times, _) => Some(hold::refused(times)),
-        };
         match left.held {
             None if turn.wakes.is_empty() => {
                 self.turns.remove(partition);
