@@ -9,10 +9,10 @@
 //! use dueline_server::{Config, Server};
 //!
 //! #[tokio::main]
-//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! async fn main() -> Result<(), dueline_server::StartError> {
 //!     let server = Server::start(Config::new("./dueline-data")).await?;
 //!     println!("listening on http://{}", server.address());
-//!     tokio::signal::ctrl_c().await?;
+//!     // ... until it is time to stop:
 //!     let report = server.shutdown().await;
 //!     println!("every request was finished: {}", report.requests_finished);
 //!     Ok(())

@@ -80,10 +80,10 @@
 //!
 //! # Limits
 //! * A handler must not hold a [`Handle`] of the driver that runs it: the driver owns its handlers, so
-//!   the last handle would never be dropped and the driver never stop by itself. What a handler wants
-//!   written it returns in its batch; give it a `Timers` to call other partitions with.
-//! * A put that goes around the [`DriverStore`] (the bare store, another process) wakes nobody; the
-//!   timer is found at the next look at the store's wakes, or by the audit.
+//!   the last handle would never be dropped and the driver never stop by itself. A
+//!   [`Timers`](dueline::timers::Timers), for other partitions, may be held.
+//! * A put that goes around the [`DriverStore`] (through the store inside) wakes nobody. Its timer fires,
+//!   but not before the driver next reads wakes.
 //! * The async runtime has to outlive the driver: detached calls are its tasks.
 //!
 //! # How to

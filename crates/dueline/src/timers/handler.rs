@@ -47,12 +47,11 @@ pub enum Fired {
 /// guards the timer and the time.
 ///
 /// **Read through the context, not through a store handle of your own.** Timers of one kind may fire as
-/// a group: the context shows the effects of those before this one, which commit together with it; a
-/// handle of your own does not see them. A guard on what such a handle read then fails, and the timer
-/// is planned again, for the price of another round, or goes on as a failed attempt in the end. The same
-/// holds for [`Timers::plan`](super::Timers::plan) inside a handler, whose reads go to its store. A timer
-/// in the same partition that needs no look at what is there (a new name, an anonymous timer) costs
-/// nothing extra.
+/// a group whose effects commit together. The context shows those of the timers before this one; a
+/// handle of your own does not, and neither does [`Timers::plan`](super::Timers::plan), which reads
+/// through its own. Where they touched what was read, a guard is lost and the timer is planned again,
+/// which costs a round of reading and committing; the fourth such loss is a failed attempt. What has no
+/// guard overwrites them.
 ///
 /// **Do not hold the handle of the driver that runs the handler.** The driver owns its handlers: its
 /// last handle would never be dropped, and it would never stop by itself.
