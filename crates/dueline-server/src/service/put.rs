@@ -64,15 +64,12 @@ impl Service {
                         .schedule_if_match(partition.partition(), timer, generation)
                         .await
                 }
-                None if *condition == Condition::Absent => {
-                    timers
-                        .schedule(partition.partition(), timer, Policy::IfAbsent)
-                        .await
-                }
                 None => {
-                    timers
-                        .schedule(partition.partition(), timer, Policy::Replace)
-                        .await
+                    let policy = match condition {
+                        Condition::Absent => Policy::IfAbsent,
+                        _ => Policy::Replace,
+                    };
+                    timers.schedule(partition.partition(), timer, policy).await
                 }
             };
             match scheduled {
