@@ -37,10 +37,6 @@ pub(crate) struct DriverCounts {
     pub(crate) wakes_repaired: u64,
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the shape that serde asks for"
-)]
 fn as_time<S: Serializer>(at_ms: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
     at_ms.map(rfc3339_ms).serialize(serializer)
 }
