@@ -243,7 +243,7 @@ mod tests {
 
     #[derive(Debug, thiserror::Error)]
     #[error("{0}")]
-    struct Layer(&'static str, #[source] Option<Box<Layer>>);
+    struct Layer(&'static str, #[source] Option<Box<Self>>);
 
     #[test]
     fn a_cause_is_told_once_and_in_the_words_that_say_most() {

@@ -87,6 +87,26 @@ pub(crate) struct Left {
 }
 
 impl Turn {
+    /// Keeps the first of refusals in a row among those of all partitions; `None` ends the row.
+    fn note_refusal(
+        &mut self,
+        partition: &Partition,
+        at: Option<Duration>,
+        all: &mut BTreeSet<(Duration, Partition)>,
+    ) {
+        match (self.refused_since, at) {
+            (None, Some(at)) => {
+                self.refused_since = Some(at);
+                all.insert((at, partition.clone()));
+            }
+            (Some(since), None) => {
+                self.refused_since = None;
+                all.remove(&(since, partition.clone()));
+            }
+            (None, None) | (Some(_), Some(_)) => {}
+        }
+    }
+
     fn knows(&mut self, lane: LaneWake) -> bool {
         if self.wakes.contains(&lane) {
             return true;
@@ -176,9 +196,7 @@ impl Book {
                 kind: wake.kind,
             }));
             if wakes.is_empty() {
-                if let Some(since) = turn.refused_since {
-                    self.refused.remove(&(since, partition.clone()));
-                }
+                turn.note_refusal(&partition, None, &mut self.refused);
                 self.turns.remove(&partition);
                 continue;
             }
@@ -221,17 +239,8 @@ impl Book {
         }
         self.kept = self.kept.saturating_sub(before - turn.wakes.len());
         left.held = turn.count(ended);
-        match (turn.refused_since, ended.refused) {
-            (None, true) => {
-                turn.refused_since = Some(now);
-                self.refused.insert((now, partition.clone()));
-            }
-            (Some(since), false) => {
-                turn.refused_since = None;
-                self.refused.remove(&(since, partition.clone()));
-            }
-            _ => {}
-        }
+        let refused_now = ended.refused.then_some(now);
+        turn.note_refusal(partition, refused_now, &mut self.refused);
         match left.held {
             None if turn.wakes.is_empty() => {
                 self.turns.remove(partition);
@@ -241,9 +250,7 @@ impl Book {
                 self.queue.push_back(partition.clone());
             }
             Some(_) if self.held.len() >= HELD_MAX => {
-                if let Some(since) = turn.refused_since {
-                    self.refused.remove(&(since, partition.clone()));
-                }
+                turn.note_refusal(partition, None, &mut self.refused);
                 left.to_store = std::mem::take(&mut turn.wakes);
                 self.kept = self.kept.saturating_sub(left.to_store.len());
                 self.turns.remove(partition);
