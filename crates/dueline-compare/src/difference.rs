@@ -9,8 +9,9 @@ pub enum Difference {
     /// Timers of one kind and one due run in the order of their scheduling here; there by attempt, then
     /// original due, then reference. Under a cap it decides which of them run first.
     OrderWithinOneDue,
-    /// A tick's fires are dealt out to the kinds here, so none waits behind another; there rows run in
-    /// due order until 128 commits or 504 rows, whatever their kinds.
+    /// A tick's fires are dealt out to the kinds here, so none waits behind another, and a kind that has had
+    /// its share may go on behind others; there rows run in due order until 128 commits or 504 rows,
+    /// whatever their kinds.
     BudgetsAreDealtToLanes,
     /// `deferred` counts the rows that were read and left here; there every row over the cap of its kind.
     DeferredCountsWhatWasRead,
