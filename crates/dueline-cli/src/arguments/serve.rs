@@ -11,8 +11,8 @@ use clap::{Args, ValueEnum};
 /// signal stops it at once. Neither loses a timer.
 #[derive(Debug, Args)]
 #[command(after_help = "Environment:\n  \
-    DUELINE_LOG  Which log lines are written: error, warn, info (the default), debug or trace, or a \
-    filter\n               for parts of the server: info,dueline_tokio=debug")]
+    DUELINE_LOG  Which log lines are written: error, warn, info, debug or trace,\n               \
+    or a filter for parts of the server: info,dueline_tokio=debug\n               [default: info]")]
 pub(crate) struct Serve {
     /// Directory that holds everything; made if it does not exist.
     #[arg(

@@ -93,7 +93,7 @@ fn a_disk_that_refuses_every_commit_for_thirty_attempts_kills_no_timer() {
         .fail_commits_with(|_, _: &Group| Some(CommitFault::NotWritten(StoreErrorKind::Full)));
     for _ in 0..30 {
         let tick = world.woken_tick(&engine, TickBudget::default());
-        assert!(tick.report.held_back);
+        assert!(tick.report.held_back && tick.report.store_full);
         assert_eq!(tick.report.total.progressed(), 0);
         assert!(tick.calls.is_empty());
         world.clock.advance_ms(600_000);
