@@ -127,6 +127,7 @@ async fn child_with_a_handler_that_aborts() {
     let entropy = Arc::new(OsEntropy::new().unwrap());
     let runtime = Runtime::new(Arc::clone(&clock), Arc::new(sleep), entropy);
     let registration = if std::env::var_os(CHILD_DETACHED).is_some() {
+        // One at a time: a call that is under way when the process dies has spent an attempt too.
         Registration::detached(Counts).concurrency(1)
     } else {
         Registration::inline(Counts).group_max(8)
