@@ -127,13 +127,15 @@ async fn child_with_a_handler_that_aborts() {
     let entropy = Arc::new(OsEntropy::new().unwrap());
     let runtime = Runtime::new(Arc::clone(&clock), Arc::new(sleep), entropy);
     let registration = if std::env::var_os(CHILD_DETACHED).is_some() {
-        // One at a time: a call that is under way when the process dies has spent an attempt too.
-        Registration::detached(Counts).concurrency(1)
+        Registration::detached(Counts).concurrency(4)
     } else {
         Registration::inline(Counts).group_max(8)
     };
     let retry = RetryPolicy {
         attempts_max: Some(ATTEMPTS_MAX),
+        // A call that is cut twice backs off: long enough to part it from what was under way with it.
+        initial_ms: 1_000,
+        jitter_percent: 100,
         ..RetryPolicy::default()
     };
     let sqlite = open(Path::new(&path), &clock);

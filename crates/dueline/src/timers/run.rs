@@ -46,6 +46,9 @@ impl<'a> TickRun<'a> {
             return self.bury_cut(row, &timer, policy).await;
         }
         match &registration.handler {
+            Handler::Detached(_) if lapsed && timer.header().attempt > 1 => {
+                self.back_off_cut(row, &timer, policy).await;
+            }
             Handler::Detached(_) => self.claim(row, &timer, registration).await,
             Handler::Inline(handler) if row.claimed_here => {
                 self.run_inline(index, row, timer, registration, handler.as_ref())
@@ -279,16 +282,23 @@ impl<'a> TickRun<'a> {
         }
     }
 
+    /// A call was cut again: it waits its back-off, each timer by its own jitter. Calls that were
+    /// under way together when the process died would otherwise be claimed together at every start,
+    /// and one that kills the process would take the others' attempts with its own.
+    async fn back_off_cut(&mut self, row: DueRow, timer: &DueTimer, policy: RetryPolicy) {
+        let front = vec![Precondition::NotBefore(timer.key().due_ms)];
+        let planning = self.planning(&row, timer, policy, front);
+        let planned = planning.failed(timer, &cut_reason(timer), None);
+        self.note_failure(timer, &planned);
+        self.stage(row, planned, super::lane::PAGE_ROWS, Duration::ZERO)
+            .await;
+    }
+
     /// All attempts were cut by a crash: the last ends in the dead class.
     async fn bury_cut(&mut self, row: DueRow, timer: &DueTimer, policy: RetryPolicy) {
         let now_ms = self.engine.runtime().now_ms();
         let attempt = timer.header().attempt;
-        let mut reason = format!("attempt {attempt} was cut: its claim ended without an outcome");
-        if let Some(failure) = timer.last_error() {
-            reason.push_str("; the last error before that: ");
-            reason.push_str(&failure.error);
-        }
-        let failure = Failure::new(now_ms, &reason);
+        let failure = Failure::new(now_ms, &cut_reason(timer));
         let to = Move::dead(timer, DeadReason::Exhausted, 0, attempt, failure);
         let front = vec![Precondition::NotBefore(timer.key().due_ms)];
         let planning = self.planning(&row, timer, policy, front);
@@ -318,4 +328,17 @@ async fn unless_slow<T>(
         Poll::Pending => Poll::Ready(None),
     })
     .await
+}
+
+/// What is kept with a timer whose run was cut.
+fn cut_reason(timer: &DueTimer) -> String {
+    let attempt = timer.header().attempt;
+    let mut reason = format!("attempt {attempt} was cut: its claim ended without an outcome");
+    if let Some(failure) = timer.last_error()
+        && !failure.error.contains("was cut: ")
+    {
+        reason.push_str("; the last error before that: ");
+        reason.push_str(&failure.error);
+    }
+    reason
 }

@@ -9,7 +9,7 @@ use std::pin::pin;
 
 use dueline::store::{Batch, LaneWake, StoreErrorKind};
 use dueline::timers::{Engine, Fired, Registration, RetryPolicy, TickBudget, TickRequest, run_due};
-use dueline_testkit::{CommitFault, handler};
+use dueline_testkit::{CommitFault, block_on, handler};
 
 use crate::world::handlers::{Calls, Seen, notes, poll, reference_of};
 use crate::world::{A, B, World};
@@ -150,13 +150,60 @@ fn a_detached_call_that_kills_the_process_ends_in_the_dead_class() {
         if !live(&world, &engine, true) {
             kills += 1;
         }
-        world.clock.advance_ms(50_000);
+        // Past the claim's end, and past the back-off of a call that was cut again.
+        world.clock.advance_ms(800_000);
     }
     assert_eq!(kills, 20);
     assert!(world.timers().is_empty());
     let dead = world.dead();
     assert_eq!((dead.len(), dead[0].1.header.attempt), (1, 20));
     for n in 0..50 {
+        assert_eq!(world.get(format!("x{n:02}")).unwrap(), "answer");
+    }
+    world.check_names();
+}
+
+/// Calls that are under way when a process dies have spent an attempt each. Claimed together again at
+/// every start, they would die with the one that kills: so from the second cut on each backs off by
+/// its own jitter, and only the killer meets itself every time.
+#[test]
+fn calls_that_were_under_way_with_one_that_kills_do_not_die_with_it() {
+    let world = World::at(1_000);
+    let seen = Seen::default();
+    for n in 0..15 {
+        world.put_named(A, &format!("x{n:02}"), 900);
+    }
+    world.put_named(A, "poison", 900);
+    let mut kills = 0;
+    for _ in 0..40_000 {
+        let registration = Registration::detached(Calls::noting(&seen)).retry(policy(6));
+        let engine = world.engine([(A, registration)]);
+        let calls = world.woken_tick(&engine, TickBudget::default()).calls;
+        if calls
+            .iter()
+            .any(|call| call.claim().timer().reference() == "poison")
+        {
+            // The process dies with all that is under way.
+            kills += 1;
+            drop(calls);
+        } else {
+            for call in calls {
+                assert_eq!(block_on(engine.settle(block_on(call.run()))).fired, 1);
+            }
+        }
+        world.clock.advance_ms(20);
+        if world.timers().is_empty() {
+            break;
+        }
+    }
+    assert_eq!(kills, 6);
+    let dead = world.dead();
+    assert_eq!(dead.len(), 1);
+    assert_eq!(
+        (dead[0].0.reference.as_ref(), dead[0].1.header.attempt),
+        (&b"poison"[..], 6)
+    );
+    for n in 0..15 {
         assert_eq!(world.get(format!("x{n:02}")).unwrap(), "answer");
     }
     world.check_names();
