@@ -26,15 +26,15 @@ use crate::store::Key;
 
 /// The letter of each class, followed in a key by `00`.
 pub mod class {
-    /// Timers that wait for their due, in due order: [`TimerKey`].
+    /// Timers that wait for their due, in due order: [`TimerKey`](super::TimerKey).
     pub const TIMER: u8 = b'w';
-    /// Names, each pointing at its timer: [`NameKey`].
+    /// Names, each pointing at its timer: [`NameKey`](super::NameKey).
     pub const NAME: u8 = b'n';
-    /// Timers that were given up, in the order of their death: [`DeadKey`].
+    /// Timers that were given up, in the order of their death: [`DeadKey`](super::DeadKey).
     pub const DEAD: u8 = b'd';
-    /// Kinds that are paused in the partition: [`PauseKey`].
+    /// Kinds that are paused in the partition: [`PauseKey`](super::PauseKey).
     pub const PAUSE: u8 = b'p';
-    /// Kinds that were allotted to a name: [`KindNameKey`].
+    /// Kinds that were allotted to a name: [`KindNameKey`](super::KindNameKey).
     pub const KIND_NAME: u8 = b'k';
     /// Keys of the timer class that did not decode.
     pub const QUARANTINE: u8 = b'q';
