@@ -99,6 +99,11 @@ impl Inbox {
         self.signal.raise();
     }
 
+    /// Whether something was said that the scheduler has not taken note of.
+    pub(crate) fn has_events(&self) -> bool {
+        !self.lock().events.is_empty()
+    }
+
     pub(crate) fn take(&self) -> Messages {
         std::mem::take(&mut *self.lock())
     }

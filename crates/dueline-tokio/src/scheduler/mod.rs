@@ -158,6 +158,8 @@ impl Scheduler {
         let busy = self.book.queued() > 0
             || self.book.running() > 0
             || self.shared.calls.outstanding() > 0
+            // What has just ended is not counted yet.
+            || self.shared.inbox.has_events()
             || self.windows.iter().any(|window| window.has_due(now_ms))
             || (0..self.windows.len()).any(|index| {
                 let (first_ms, horizon_ms) = self.shared.looks.next(index);

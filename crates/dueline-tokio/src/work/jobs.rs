@@ -66,11 +66,13 @@ impl Report {
 
 impl Drop for Report {
     fn drop(&mut self) {
-        if let Some(kind) = self.claimed {
-            self.shared.calls.settled(kind);
-        }
+        // Told before it is taken off the count: who finds nothing outstanding finds what was told.
         if let Some(event) = self.event.take() {
             self.shared.inbox.push(event);
+        }
+        if let Some(kind) = self.claimed {
+            self.shared.calls.settled(kind);
+            self.shared.inbox.nudge();
         }
     }
 }
