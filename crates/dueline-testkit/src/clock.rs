@@ -119,8 +119,13 @@ impl Clock for ManualClock {
 
 impl Sleep for ManualClock {
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        let end = self.lock().monotonic.saturating_add(duration);
+        self.sleep_until(end, self)
+    }
+
+    fn sleep_until(&self, until: Duration, _: &dyn Clock) -> BoxFuture<'static, ()> {
         let mut time = self.lock();
-        let place = (time.monotonic.saturating_add(duration), time.next_sleep);
+        let place = (until, time.next_sleep);
         time.next_sleep += 1;
         drop(time);
         Box::pin(ManualSleep {

@@ -12,6 +12,17 @@ use dueline::runtime::{Clock, Entropy, Sleep};
 use dueline_testkit::{ManualClock, SequenceEntropy, block_on, test_runtime};
 
 #[test]
+fn a_sleep_until_a_time_counts_from_nothing_else() {
+    let clock = ManualClock::new(0);
+    let read_at = clock.monotonic();
+    clock.advance_ms(7);
+    let nap = clock.sleep_until(read_at + Duration::from_millis(10), &clock);
+    clock.advance_ms(3);
+    block_on(nap);
+    block_on(clock.sleep_until(read_at, &clock));
+}
+
+#[test]
 fn a_sleep_ends_at_its_time_and_not_a_nanosecond_before() {
     let clock = ManualClock::new(0);
     let mut nap = clock.sleep(Duration::from_millis(10));

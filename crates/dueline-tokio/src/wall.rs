@@ -10,6 +10,12 @@ pub(crate) const JUMP_MS: i64 = 100;
 
 const NANOS_PER_MS: i128 = 1_000_000;
 
+/// Two readings of the clocks count as one if no more time has passed between them; also the
+/// shortest wait.
+const APART_MAX: Duration = Duration::from_micros(20);
+/// How often the clocks are read anew because more has passed.
+const READS_MAX: u32 = 8;
+
 /// Learns where within its millisecond the wall clock stands.
 ///
 /// The injected clock shows whole milliseconds; a wait counted from such a reading ends up to one
@@ -33,9 +39,7 @@ pub(crate) struct Reading {
 
 impl WallClock {
     pub(crate) fn read(&mut self, clock: &dyn Clock) -> Reading {
-        let before = clock.monotonic();
-        let wall_ms = clock.wall_ms();
-        let monotonic = clock.monotonic();
+        let (before, wall_ms, monotonic) = read_together(clock);
         let wall = i128::from(wall_ms) * NANOS_PER_MS;
         // The wall was read between the two; both bounds hold however long that took.
         let low = wall - nanos(monotonic);
@@ -64,7 +68,24 @@ impl WallClock {
         let distance = self.distance.unwrap_or(0);
         let left = i128::from(at_ms) * NANOS_PER_MS - distance - nanos(reading.monotonic);
         // Where the estimate says "now" and the clock says "not yet", the clock is right.
-        Duration::from_nanos(u64::try_from(left.max(20_000)).unwrap_or(u64::MAX))
+        Duration::from_nanos(u64::try_from(left.max(0)).unwrap_or(u64::MAX)).max(APART_MAX)
+    }
+}
+
+/// Reads the wall clock between two readings of the monotonic one, again if time has passed there: a
+/// wall time taken before a pause of the thread and a monotonic one taken behind it would hide all
+/// that became due during the pause.
+fn read_together(clock: &dyn Clock) -> (Duration, i64, Duration) {
+    let mut before = clock.monotonic();
+    let mut tries = 0;
+    loop {
+        let wall_ms = clock.wall_ms();
+        let monotonic = clock.monotonic();
+        if monotonic.saturating_sub(before) < APART_MAX || tries == READS_MAX {
+            return (before, wall_ms, monotonic);
+        }
+        before = monotonic;
+        tries += 1;
     }
 }
 
@@ -128,6 +149,35 @@ mod tests {
         assert!(
             end - i128::from(due_ms) * NANOS_PER_MS < 30_000,
             "ends late"
+        );
+    }
+
+    /// A clock on which half a second passes behind the first reading of the wall, as if the thread
+    /// had been put aside there.
+    #[derive(Debug)]
+    struct PausedClock(TrueClock, Mutex<bool>);
+
+    impl Clock for PausedClock {
+        fn wall_ms(&self) -> i64 {
+            let wall_ms = self.0.wall_ms();
+            if std::mem::take(&mut *self.1.lock().expect("not poisoned")) {
+                self.0.pass(500_000_000);
+            }
+            wall_ms
+        }
+
+        fn monotonic(&self) -> Duration {
+            self.0.monotonic()
+        }
+    }
+
+    #[test]
+    fn what_passes_between_the_two_clocks_is_read_again() {
+        let clock = PausedClock(TrueClock(Mutex::new((5_000_000_000, 0))), Mutex::new(true));
+        let reading = WallClock::default().read(&clock);
+        assert_eq!(
+            reading.now_ms, 5_500,
+            "as of the monotonic time: {reading:?}"
         );
     }
 

@@ -22,6 +22,14 @@ pub trait Sleep: MaybeSendSync + fmt::Debug {
     /// A future that is ready once this much monotonic time has passed, never before.
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()>;
 
+    /// A future that is ready once the monotonic clock shows this time, never before.
+    ///
+    /// A clock that can be moved while this is called answers by its own time instead of the
+    /// difference: what passes between the reading and the sleep would be slept twice.
+    fn sleep_until(&self, until: Duration, clock: &dyn Clock) -> BoxFuture<'static, ()> {
+        self.sleep(until.saturating_sub(clock.monotonic()))
+    }
+
     /// Whether sleeps pass in the machine's own time, so that a thread with nothing else to do may
     /// as well wait on its own. False for a clock that a test moves.
     fn is_real_time(&self) -> bool {
@@ -75,6 +83,11 @@ impl Runtime {
     /// A future that is ready once this much monotonic time has passed.
     pub fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
         self.sleep.sleep(duration)
+    }
+
+    /// A future that is ready once the monotonic clock shows this time.
+    pub fn sleep_until(&self, until: Duration) -> BoxFuture<'static, ()> {
+        self.sleep.sleep_until(until, self.clock.as_ref())
     }
 
     /// Whether sleeps pass in the machine's own time; see [`Sleep::is_real_time`].

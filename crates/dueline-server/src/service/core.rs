@@ -4,7 +4,7 @@ use dueline::Bytes;
 use dueline::limits::PAYLOAD_BYTES_MAX;
 use dueline::runtime::Runtime;
 use dueline::store::WakeStore;
-use dueline::timers::{Timer, TimerView, Timers};
+use dueline::timers::{ListQuery, Timer, TimerError, TimerPage, TimerView, Timers};
 
 use super::error::ServiceError;
 use super::health::DriverHealth;
@@ -12,6 +12,10 @@ use super::idempotency::InFlight;
 use super::names::{PartitionName, TimerId};
 use super::timer_spec::too_large;
 use crate::webhook::{WEBHOOK, WebhookRecord};
+
+/// How often a request looks again when the timer changes under it. Of the requests that change one
+/// timer at a time one wins, so this is also how many of them can be sure of their turn.
+pub(super) const LOOKS_MAX: u32 = 256;
 
 /// What the routes work with. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -63,10 +67,32 @@ impl Service {
         id: &TimerId,
     ) -> Result<Option<TimerView>, ServiceError> {
         let reference = id.reference();
-        Ok(self
-            .timers
-            .get(partition.partition(), WEBHOOK, &reference)
-            .await?)
+        for _ in 0..LOOKS_MAX {
+            match self
+                .timers
+                .get(partition.partition(), WEBHOOK, &reference)
+                .await
+            {
+                Err(TimerError::Contended) => {}
+                found => return Ok(found?),
+            }
+        }
+        Err(ServiceError::Contended)
+    }
+
+    /// A page of webhook timers.
+    pub(super) async fn page(
+        &self,
+        partition: &PartitionName,
+        query: &ListQuery,
+    ) -> Result<TimerPage, ServiceError> {
+        for _ in 0..LOOKS_MAX {
+            match self.timers.list(partition.partition(), query).await {
+                Err(TimerError::Contended) => {}
+                found => return Ok(found?),
+            }
+        }
+        Err(ServiceError::Contended)
     }
 }
 

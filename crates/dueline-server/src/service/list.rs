@@ -55,8 +55,7 @@ impl Service {
                 .map_err(|_| ServiceError::PageToken)?;
             query.after = Some(cursor);
         }
-        let listed = self.timers.list(partition.partition(), &query).await;
-        let found = match listed.map_err(ServiceError::from) {
+        let found = match self.page(partition, &query).await {
             // Everything else of the query was checked before: the cursor is another query's.
             Err(ServiceError::Fields(_)) if query.after.is_some() => {
                 return Err(ServiceError::PageToken);

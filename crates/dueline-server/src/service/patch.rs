@@ -2,14 +2,14 @@ use dueline::timers::{Change, ScheduleOutcome, Scheduled, TimerState, TimerView}
 
 use super::answer::{Answer, Outcome};
 use super::condition::Condition;
-use super::core::{Service, encoded};
+use super::core::{LOOKS_MAX, Service, encoded};
 use super::error::ServiceError;
 use super::field_errors::{FieldErrors, pointer_to};
 use super::fields::{Fields, Members};
 use super::idempotency::{Begun, Keyed, Recorded};
 use super::merge_patch::merge;
 use super::names::{PartitionName, TimerId};
-use super::put::{LOOKS_MAX, answer, outcome};
+use super::put::{answer, outcome};
 use super::shown::{DeliveryJson, Standing, TimerJson};
 use super::timer_spec::{TimerSpec, timer_spec};
 use crate::webhook::{WEBHOOK, WebhookRecord};

@@ -3,16 +3,12 @@ use dueline::timers::{Policy, ScheduleOutcome, Scheduled, TimerState, TimerView,
 
 use super::answer::{Answer, Outcome};
 use super::condition::Condition;
-use super::core::{Service, encoded, webhook_timer};
+use super::core::{LOOKS_MAX, Service, encoded, webhook_timer};
 use super::error::ServiceError;
 use super::idempotency::{Begun, Keyed, Session};
 use super::names::{PartitionName, TimerId};
 use super::shown::{Standing, TimerJson};
 use super::timer_spec::{DueWish, TimerSpec};
-
-/// How often a request looks again when the timer changes under it. Of the requests that change one
-/// timer at a time one wins, so this is also how many of them can be sure of their turn.
-pub(super) const LOOKS_MAX: u32 = 256;
 
 impl Service {
     /// Creates or replaces a timer by its id. A pending timer that is as asked stays as it is, so

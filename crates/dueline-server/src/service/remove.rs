@@ -1,8 +1,7 @@
 use super::condition::Condition;
-use super::core::Service;
+use super::core::{LOOKS_MAX, Service};
 use super::error::ServiceError;
 use super::names::{PartitionName, TimerId};
-use super::put::LOOKS_MAX;
 use super::shown::TimerJson;
 use crate::webhook::WEBHOOK;
 

@@ -16,21 +16,18 @@ impl Scheduler {
         if wait.is_zero() {
             return;
         }
+        // Counted from the reading: time that has passed since must not add to the nap.
+        let end = reading.monotonic.saturating_add(wait);
         if self.shared.engine.runtime().sleeps_in_real_time() {
-            let end = reading.monotonic.saturating_add(wait);
             return self.signal.wait_for(end.saturating_sub(self.monotonic()));
         }
-        let mut nap = self.shared.engine.runtime().sleep(wait);
+        let mut nap = self.shared.engine.runtime().sleep_until(end);
         let waker = Waker::from(Arc::clone(&self.signal));
         if nap
             .as_mut()
             .poll(&mut Context::from_waker(&waker))
             .is_ready()
         {
-            return;
-        }
-        // The nap counts from its own start; time that passed since the reading must not add to it.
-        if self.monotonic() >= reading.monotonic.saturating_add(wait) {
             return;
         }
         self.signal.wait();
