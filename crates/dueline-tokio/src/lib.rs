@@ -105,6 +105,10 @@ mod scheduler;
 mod shared;
 mod shutdown;
 mod signal;
+#[cfg(feature = "simulation")]
+#[doc(hidden)]
+pub mod simulation;
+mod spawn;
 mod status;
 mod store;
 mod wall;
