@@ -21,7 +21,7 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    pub(super) fn into_parts(self) -> (BoxFuture<'static, ()>, bool, BusyToken) {
+    pub(crate) fn into_parts(self) -> (BoxFuture<'static, ()>, bool, BusyToken) {
         (self.future, self.is_tick, self._busy)
     }
 }
