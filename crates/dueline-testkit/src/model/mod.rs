@@ -15,6 +15,7 @@ mod arena;
 mod diff;
 mod ledger;
 mod random;
+pub mod script;
 mod tasks;
 
 pub use actor::ActorStore;
