@@ -14,7 +14,7 @@ use dueline::timers::{
 };
 use dueline::{BoxFuture, Bytes};
 
-use super::{Occurrence, Random, cut_key, effect_key};
+use super::{Occurrence, Random, cut_key, effect_key, effect_value};
 
 /// What a timer does when it runs. `times` is how many runs fail before one succeeds, or how often
 /// it goes on.
@@ -58,10 +58,12 @@ pub enum Op {
     Hang,
     /// Writes the name of its own timer, which no handler may.
     OwnName,
+    /// Goes on, a second after each due.
+    Recur,
 }
 
 /// Every operation, in the order of their numbers in a payload.
-pub const OPS: [Op; 19] = [
+pub const OPS: [Op; 20] = [
     Op::Done,
     Op::Log,
     Op::Count,
@@ -81,12 +83,16 @@ pub const OPS: [Op; 19] = [
     Op::Sleep,
     Op::Hang,
     Op::OwnName,
+    Op::Recur,
 ];
 
 /// The kinds of scripted timers.
 pub const KINDS: [TimerKind; 4] = [TimerKind(16), TimerKind(17), TimerKind(18), TimerKind(19)];
 /// The references of scripted timers: few, so that they meet.
 pub const REFERENCES: [&str; 5] = ["a", "b", "c", "d", "e"];
+
+/// How far apart the dues of [`Op::Recur`] are.
+pub const RECUR_MS: u64 = 1_000;
 
 /// A payload: the operation, how often, and a target.
 pub fn payload(op: Op, times: u8, kind: TimerKind, reference: &str) -> Bytes {
@@ -170,7 +176,7 @@ impl Script {
             && target.kind == timer.kind()
             && target.reference == *timer.reference();
         let failing = timer.attempt() <= u16::from(times);
-        let done = Batch::new().put(effect_key(timer), "");
+        let done = Batch::new().put(effect_key(timer), effect_value(timer));
         match op {
             Op::Log => Ok(Fired::Done(self.log(ctx, timer, done).await?)),
             Op::Count => Ok(Fired::Done(count(ctx, timer, times, done).await?)),
@@ -223,6 +229,16 @@ impl Script {
                     std::str::from_utf8(&target.reference)?,
                 ),
                 batch: self.log(ctx, timer, done).await?,
+            }),
+            Op::Recur if times > 0 => Ok(Fired::Reschedule {
+                due_at_ms: timer.due_at_ms() + RECUR_MS,
+                payload: payload(
+                    op,
+                    times - 1,
+                    target.kind,
+                    std::str::from_utf8(&target.reference)?,
+                ),
+                batch: done,
             }),
             Op::Cut if !is_own => Ok(Fired::Done(cut(ctx, &target, done).await?)),
             Op::Replace if !is_own => {
