@@ -60,6 +60,8 @@ struct World<'a> {
     /// Actions of this moment that wait for steps of tasks.
     armed: VecDeque<(u64, Deed)>,
     broken: Vec<String>,
+    /// The latest time that a clock has shown before it was set back.
+    latest_ms: i64,
 }
 
 #[derive(Debug)]
@@ -122,6 +124,7 @@ impl<'a> World<'a> {
             next_later: 0,
             armed: VecDeque::new(),
             broken: Vec::new(),
+            latest_ms: 0,
             time,
         }
     }
@@ -430,9 +433,10 @@ impl<'a> World<'a> {
         )
     }
 
-    fn jump(&self, node: u64, by_ms: i64) {
+    fn jump(&mut self, node: u64, by_ms: i64) {
         self.recorder.mark("a clock jumps");
         let clock = self.clock_of(node);
+        self.latest_ms = self.latest_ms.max(clock.wall_ms());
         clock.jump_ms(by_ms);
         self.recorder.event(
             &self.actor,
@@ -476,13 +480,14 @@ impl<'a> World<'a> {
     }
 
     /// Nothing goes wrong from now on: the store works, every node lives and knows every kind, and
-    /// all clocks show the time of the one that is furthest ahead.
+    /// all clocks show the latest time that one of them has ever shown.
     fn heal(&mut self) {
         self.disk.heal();
         let clocks: Vec<NodeClock> = (0..=self.nodes.len() as u64)
             .map(|node| self.clock_of(node))
             .collect();
-        let latest_ms = clocks.iter().map(Clock::wall_ms).max().unwrap_or(0);
+        let shown = clocks.iter().map(Clock::wall_ms);
+        let latest_ms = shown.fold(self.latest_ms, i64::max);
         for clock in &clocks {
             clock.freeze(false);
             clock.jump_ms(latest_ms - clock.wall_ms());
