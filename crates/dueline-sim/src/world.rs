@@ -507,7 +507,11 @@ impl<'a> World<'a> {
     /// Lets everything that is left be worked off, by the stored wakes alone; says whether it was.
     fn rest(&mut self) -> bool {
         let until_us = self.time.now_us() + REST_US;
-        // Pauses end first: asked until it is done, since nothing fails any more.
+        // Clients that were in doubt have asked again before the last pauses end.
+        let none = || std::iter::empty().peekable();
+        self.run_until(until_us, &mut none(), |world| {
+            world.later.is_empty() && !world.has_open_requests()
+        });
         for number in 0..self.plan.world.partitions {
             for kind in KINDS.into_iter().chain([RECURRING]) {
                 let resume = VerbSpec {
@@ -519,12 +523,12 @@ impl<'a> World<'a> {
                 self.ask(0, resume, 3);
             }
         }
-        self.run_until(
-            until_us,
-            &mut std::iter::empty().peekable(),
-            Self::is_at_rest,
-        );
+        self.run_until(until_us, &mut none(), Self::is_at_rest);
         self.is_at_rest()
+    }
+
+    fn has_open_requests(&self) -> bool {
+        self.executor.has_requests()
     }
 
     fn is_at_rest(&self) -> bool {
@@ -536,7 +540,11 @@ impl<'a> World<'a> {
                     && status.calls_running == 0
             })
         };
-        self.nodes.iter().all(idle) && self.left().is_empty() && self.later.is_empty()
+        self.nodes.iter().all(idle)
+            && self.left().is_empty()
+            && self.later.is_empty()
+            && !self.has_open_requests()
+            && !self.has_open_requests()
     }
 
     /// Timers that should have run: all of known kinds.
