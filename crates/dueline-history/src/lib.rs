@@ -32,7 +32,9 @@ mod log;
 mod octets;
 mod trace;
 
-pub use check::{Broken, Checker, Checkers, Findings, Invariant, Seen, check_all};
+pub use check::{
+    Broken, Checker, Checkers, Findings, HISTORIES_PER_MARK, Invariant, Marks, Seen, check_all,
+};
 pub use event::{
     Answered, Budget, Commit, EffectMark, Ended, EngineRules, Event, KindCounts, LaneWake,
     ListedTimer, Occurrence, Operation, Outcome, Policy, Recurring, Retries, Run, Scan, Source,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use partition::{Applied, Gone, PartitionBook};
-pub use place::{Change, Place, Put};
+pub use place::{Change, Place, Put, Scheduled};
 
 use crate::{Commit, EngineRules, Event, Octets, Told, Verb, What};
 

@@ -56,6 +56,26 @@ pub struct Applied {
     pub names: Vec<(u8, Octets)>,
 }
 
+impl Applied {
+    /// What this timer goes on as: the new scheduling of the same kind and reference.
+    pub fn next_of(&self, of: &Occurrence) -> Option<&Arc<Place>> {
+        self.changes.iter().find_map(|change| match change {
+            Change::New { to }
+                if to.occurrence.kind == of.kind && to.occurrence.reference == of.reference =>
+            {
+                Some(to)
+            }
+            _ => None,
+        })
+    }
+
+    /// Where this timer lay before the commit, if the commit changed it.
+    pub fn before(&self, of: &Occurrence) -> Option<&Place> {
+        let mut places = self.changes.iter().filter_map(Change::from);
+        places.find(|from| from.occurrence == *of)
+    }
+}
+
 impl PartitionBook {
     /// Takes a commit in.
     pub(super) fn apply(&mut self, commit: &Commit, put: &Put) -> Applied {
@@ -177,7 +197,7 @@ impl PartitionBook {
                     Change::Gone { from }
                 }
                 (Some(from), Some(to)) => {
-                    Arc::make_mut(to).put.scheduled_index = from.put.scheduled_index;
+                    Arc::make_mut(to).put.scheduled = from.put.scheduled.clone();
                     if from.is_same_row(to) {
                         continue;
                     }

@@ -29,8 +29,8 @@ pub struct Place {
 pub struct Put {
     /// The index of the commit.
     pub index: usize,
-    /// The index of the commit that scheduled the occurrence.
-    pub scheduled_index: usize,
+    /// The commit that scheduled the occurrence.
+    pub scheduled: Scheduled,
     /// When, by the clock of the history.
     pub at_ms: u64,
     /// In which turn.
@@ -41,11 +41,26 @@ pub struct Put {
     pub epoch: u64,
 }
 
+/// Who scheduled an occurrence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scheduled {
+    /// The index of the commit.
+    pub index: usize,
+    /// The process, which drew its generation.
+    pub actor: Arc<str>,
+    /// Its epoch.
+    pub epoch: u64,
+}
+
 impl Put {
     pub(super) fn of(index: usize, event: &Event, turn: u64, epoch: u64) -> Self {
         Self {
             index,
-            scheduled_index: index,
+            scheduled: Scheduled {
+                index,
+                actor: Arc::clone(&event.actor),
+                epoch,
+            },
             at_ms: event.at_ms,
             turn,
             actor: Arc::clone(&event.actor),

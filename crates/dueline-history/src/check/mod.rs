@@ -1,12 +1,33 @@
 //! The invariants, one file each. A checker sees each event once, beside what the history has told so
 //! far, and names what breaks its rule at that event or in the end.
 
+mod budget;
+mod cancelled;
+mod early;
+mod fencing;
+mod generations;
+mod hygiene;
+mod lateness;
+mod lost;
+mod marks;
+mod order;
+mod recovery;
+mod recurrence;
+mod retries;
+mod starvation;
+mod twice;
+mod undecodable;
+mod unknown;
+mod wakes;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::book::{Applied, Book, PartitionBook};
 use crate::{Commit, Event, What};
+
+pub use marks::{HISTORIES_PER_MARK, Marks};
 
 /// Which promise is meant; `TESTING.md` has the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -142,7 +163,25 @@ impl Checkers {
     pub fn new() -> Self {
         Self {
             book: Book::default(),
-            checkers: vec![],
+            checkers: vec![
+                Box::new(lost::Lost),
+                Box::new(twice::Twice),
+                Box::new(early::Early),
+                Box::new(cancelled::Cancelled),
+                Box::new(unknown::Unknown),
+                Box::new(fencing::Fencing),
+                Box::new(wakes::Wakes),
+                Box::new(lateness::Lateness::default()),
+                Box::new(budget::Budgets::default()),
+                Box::new(starvation::Starvation::default()),
+                Box::new(order::Order::default()),
+                Box::new(recurrence::Recurrence),
+                Box::new(retries::RetriesChecker::default()),
+                Box::new(undecodable::Undecodable::default()),
+                Box::new(hygiene::Hygiene),
+                Box::new(generations::Generations::default()),
+                Box::new(recovery::Recovery),
+            ],
             found: Findings::default(),
             length: 0,
         }
