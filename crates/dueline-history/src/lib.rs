@@ -30,6 +30,7 @@ mod event;
 mod http;
 mod log;
 mod octets;
+mod record;
 mod trace;
 
 pub use check::{
@@ -43,4 +44,5 @@ pub use event::{
 pub use http::{Figures, Verdict, check};
 pub use log::{Log, read};
 pub use octets::Octets;
+pub use record::{Recorder, keep, write};
 pub use trace::{Difference, first_difference, trace_hash};

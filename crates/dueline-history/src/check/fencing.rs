@@ -34,7 +34,7 @@ impl Checker for Fencing {
                 ));
             }
         }
-        if !commit.landed_late {
+        if !commit.landed_late || commit.source != Source::Engine {
             return;
         }
         for key in &seen.applied.of_newer_epochs {

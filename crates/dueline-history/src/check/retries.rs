@@ -123,14 +123,19 @@ fn wrong_move(
         return None;
     }
     let delay_ms = to.at_ms.saturating_sub(failure.at_ms);
+    let is_excused = is_uncharged(failure, ended);
+    let by_policy = is_within(policy, new.attempt, delay_ms)
+        || (is_excused && is_within(policy, new.attempt + 1, delay_ms));
     let is_right = match ended {
+        // The delay that its handler named, unless it is another failure by now.
         Some(Ended::Retry {
             after_ms: Some(after_ms),
-        }) => (0..=PLACES_MS).contains(&delay_ms.wrapping_sub(after_ms.max(1))),
-        _ => {
-            is_within(policy, new.attempt, delay_ms)
-                || (is_uncharged(failure, ended) && is_within(policy, new.attempt + 1, delay_ms))
+        }) => {
+            let named_ms = after_ms.max(1);
+            (named_ms..=named_ms.saturating_add(PLACES_MS)).contains(&delay_ms)
+                || (is_excused && by_policy)
         }
+        _ => by_policy,
     };
     (!is_right).then(|| format!("backs off for {delay_ms} ms, which is not {policy:?}"))
 }

@@ -85,8 +85,11 @@ fn consumed(change: &Change, from: &Place, was_unread: bool) -> Option<String> {
             if from.header.is_none() && to.dead != Some(DeadReason::UndecodableHeader) {
                 return Some("a row without a readable header was changed".to_owned());
             }
-            (was_unread && to.dead != Some(DeadReason::UndecodablePayload))
-                .then(|| "a timer that was not read is not among the dead".to_owned())
+            // Set back by a fault of the store it is read again later; else it is among the dead.
+            let wrong = to
+                .dead
+                .is_some_and(|why| why != DeadReason::UndecodablePayload);
+            (was_unread && wrong).then(|| "a timer that was not read died of it".to_owned())
         }
         _ => None,
     }

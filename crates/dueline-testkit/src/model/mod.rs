@@ -18,7 +18,7 @@ mod random;
 mod tasks;
 
 pub use actor::ActorStore;
-pub use arena::{Arena, Mishap, Source};
-pub use ledger::{Ledger, Occurrence, cut_key, effect_key, effect_key_of};
+pub use arena::{Arena, Committed, Mishap, Source};
+pub use ledger::{Ledger, Occurrence, cut_key, cuts_of, effect_key, effect_key_of, effects_of};
 pub use random::Random;
 pub use tasks::Tasks;
