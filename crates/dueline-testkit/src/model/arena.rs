@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use dueline::memory::MemoryStore;
 use dueline::runtime::Clock;
 use dueline::store::{
-    BatchOutcome, Group, GroupOutcome, NamespaceStore, Partition, StoreError, StoreErrorKind,
+    Batch, BatchOutcome, Group, GroupOutcome, NamespaceStore, Partition, StoreError,
+    StoreErrorKind, Wake,
 };
 
 use super::{ActorStore, Ledger, Random};
@@ -18,6 +19,34 @@ pub enum Source {
     /// A verb of scheduling, or a write of the test.
     User,
 }
+
+/// Who asks, and which of those it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Caller {
+    pub(super) source: Source,
+    pub(super) owner: u64,
+}
+
+/// A batch that was committed, or the settles of a group, as a watcher of the arena sees it.
+#[derive(Debug)]
+pub struct Committed<'a> {
+    /// Who asked.
+    pub source: Source,
+    /// The number of the handle that asked, as given to [`Arena::actor_of`]; 0 without one.
+    pub owner: u64,
+    /// The partition.
+    pub partition: &'a Partition,
+    /// The batch; `None` for settles.
+    pub batch: Option<&'a Batch>,
+    /// The store's clock, in milliseconds since 1970.
+    pub now_ms: u64,
+    /// Every wake of the partition as the commit left it.
+    pub wakes: Vec<Wake>,
+    /// Whether whoever asked had been told before that the outcome is not known.
+    pub is_late: bool,
+}
+
+type Watcher = Box<dyn FnMut(&Committed<'_>) + Send>;
 
 /// What befalls a call of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +84,8 @@ pub struct Arena {
     clock: ManualClock,
     faults: Mutex<Faults>,
     ledger: Mutex<Ledger>,
-    late: Mutex<Vec<(Source, Partition, Group)>>,
+    late: Mutex<Vec<(Caller, Partition, Group)>>,
+    watcher: Mutex<Option<Watcher>>,
 }
 
 impl Arena {
@@ -67,12 +97,24 @@ impl Arena {
             faults: Mutex::default(),
             ledger: Mutex::default(),
             late: Mutex::default(),
+            watcher: Mutex::default(),
         })
     }
 
     /// A handle of the store for one actor.
     pub fn actor(self: &Arc<Self>, source: Source) -> Arc<ActorStore> {
-        Arc::new(ActorStore::new(Arc::clone(self), source))
+        self.actor_of(source, 0)
+    }
+
+    /// A handle of the store by whose number a watcher knows its commits.
+    pub fn actor_of(self: &Arc<Self>, source: Source, owner: u64) -> Arc<ActorStore> {
+        let caller = Caller { source, owner };
+        Arc::new(ActorStore::new(Arc::clone(self), caller))
+    }
+
+    /// Shows each commit from now on to this watcher, in their order. It must not call the arena.
+    pub fn watch(&self, watcher: impl FnMut(&Committed<'_>) + Send + 'static) {
+        *self.watcher() = Some(Box::new(watcher));
     }
 
     /// The store inside, for looking at its rows.
@@ -140,8 +182,8 @@ impl Arena {
     pub fn land_late(&self) -> bool {
         let late = self.late().pop();
         match late {
-            Some((source, partition, group)) => {
-                let _unheard = self.commit(source, &partition, group);
+            Some((caller, partition, group)) => {
+                let _unheard = self.commit_as(caller, &partition, group, true);
                 true
             }
             None => false,
@@ -153,8 +195,8 @@ impl Arena {
         self.late().clear();
     }
 
-    pub(super) fn put_off(&self, source: Source, partition: &Partition, group: Group) {
-        self.late().push((source, partition.clone(), group));
+    pub(super) fn put_off(&self, caller: Caller, partition: &Partition, group: Group) {
+        self.late().push((caller, partition.clone(), group));
     }
 
     /// Counts a call and says what befalls it.
@@ -196,9 +238,19 @@ impl Arena {
     /// Commits a group batch by batch, so that the ledger sees each, then its settles.
     pub(super) fn commit(
         &self,
-        source: Source,
+        caller: Caller,
         partition: &Partition,
         group: Group,
+    ) -> GroupOutcome {
+        self.commit_as(caller, partition, group, false)
+    }
+
+    fn commit_as(
+        &self,
+        caller: Caller,
+        partition: &Partition,
+        group: Group,
+        is_late: bool,
     ) -> GroupOutcome {
         let mut done = GroupOutcome::default();
         let mut ledger = self.ledger();
@@ -206,8 +258,9 @@ impl Arena {
             match block_on(self.memory.apply(partition, batch.clone())) {
                 Ok(BatchOutcome::Committed) => {
                     done.outcomes.push(BatchOutcome::Committed);
-                    ledger.committed(source, partition, &batch, self.now_ms());
+                    ledger.committed(caller.source, partition, &batch, self.now_ms());
                     ledger.check_wakes(partition, &self.memory.wakes(), self.now_ms());
+                    self.show(caller, partition, Some(&batch), is_late);
                 }
                 Ok(lost) => {
                     done.outcomes.push(lost);
@@ -223,9 +276,29 @@ impl Arena {
             batches: Vec::new(),
             settles: group.settles,
         };
+        let has_settles = !settles.settles.is_empty();
         done.next_wakes_ms = block_on(self.memory.apply_all(partition, settles)).next_wakes_ms;
         ledger.check_wakes(partition, &self.memory.wakes(), self.now_ms());
+        if has_settles {
+            self.show(caller, partition, None, is_late);
+        }
         done
+    }
+
+    fn show(&self, caller: Caller, partition: &Partition, batch: Option<&Batch>, is_late: bool) {
+        if let Some(watcher) = self.watcher().as_mut() {
+            let mut wakes = self.memory.wakes();
+            wakes.retain(|wake| wake.partition == *partition);
+            watcher(&Committed {
+                source: caller.source,
+                owner: caller.owner,
+                partition,
+                batch,
+                now_ms: self.now_ms(),
+                wakes,
+                is_late,
+            });
+        }
     }
 
     fn now_ms(&self) -> u64 {
@@ -236,8 +309,12 @@ impl Arena {
         self.faults.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn late(&self) -> MutexGuard<'_, Vec<(Source, Partition, Group)>> {
+    fn late(&self) -> MutexGuard<'_, Vec<(Caller, Partition, Group)>> {
         self.late.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn watcher(&self) -> MutexGuard<'_, Option<Watcher>> {
+        self.watcher.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

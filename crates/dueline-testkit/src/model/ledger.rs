@@ -90,6 +90,16 @@ pub fn cut_key(occurrence: &Occurrence) -> Key {
     marker(CUT, occurrence)
 }
 
+/// The occurrences that this batch says took effect.
+pub fn effects_of(batch: &Batch) -> BTreeSet<Occurrence> {
+    markers(batch, EFFECT)
+}
+
+/// The occurrences that this batch says its handler removes.
+pub fn cuts_of(batch: &Batch) -> BTreeSet<Occurrence> {
+    markers(batch, CUT)
+}
+
 /// Every row as the committed batches left it, and every rule that one of them broke.
 #[derive(Debug, Default)]
 pub struct Ledger {
@@ -163,8 +173,8 @@ impl Ledger {
             self.resumes += 1;
         }
         let found = changes(&before, rows, batch);
-        let mut effects: BTreeSet<Occurrence> = markers(batch, EFFECT);
-        let cuts = markers(batch, CUT);
+        let mut effects = effects_of(batch);
+        let cuts = cuts_of(batch);
         for change in &found {
             self.judge(source, partition, change, &effects, &cuts, now_ms);
             if let Change::Gone { occurrence, .. } = change {

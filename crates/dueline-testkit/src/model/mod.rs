@@ -19,10 +19,15 @@ pub mod script;
 mod tasks;
 
 pub use actor::ActorStore;
+<<<<<<< HEAD
 pub use arena::{Arena, Mishap, Source};
 pub use ledger::{
     Ledger, Occurrence, cut_key, cut_of, effect_details, effect_key, effect_key_of, effect_of,
     effect_value,
 };
+=======
+pub use arena::{Arena, Committed, Mishap, Source};
+pub use ledger::{Ledger, Occurrence, cut_key, cuts_of, effect_key, effect_key_of, effects_of};
+>>>>>>> refs/heads/history
 pub use random::Random;
 pub use tasks::Tasks;

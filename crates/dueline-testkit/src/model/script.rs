@@ -13,8 +13,14 @@ use dueline::timers::{
     DetachedHandler, DueTimer, Fired, HandlerError, TimerCtx, TimerHandler, TimerKind,
 };
 use dueline::{BoxFuture, Bytes};
+<<<<<<< HEAD:crates/dueline-testkit/src/model/script.rs
 
 use super::{Occurrence, Random, cut_key, effect_key, effect_value};
+=======
+use dueline_testkit::model::{Occurrence, Random, cut_key};
+
+use super::record::{Ended, Record, mark_effect};
+>>>>>>> refs/heads/history:crates/dueline/tests/model/script.rs
 
 /// What a timer does when it runs. `times` is how many runs fail before one succeeds, or how often
 /// it goes on.
@@ -162,21 +168,50 @@ impl Told {
 }
 
 /// Runs its payload.
-#[derive(Debug)]
 pub struct Script {
     /// The host of the process it runs in: what it schedules draws its generation here.
     pub runtime: Runtime,
+    /// Where its runs are recorded, and as whose.
+    pub record: Option<(Record, usize)>,
 }
 
 impl Script {
+<<<<<<< HEAD:crates/dueline-testkit/src/model/script.rs
     #[allow(clippy::too_many_lines, reason = "a table of what each operation does")]
+=======
+    /// Runs it and records how that ended.
+    async fn recorded(&self, ctx: &TimerCtx<'_>, timer: &DueTimer) -> Result<Fired, HandlerError> {
+        let Some((record, node)) = &self.record else {
+            return self.run(ctx, timer).await;
+        };
+        let running = record.run((*node, false), ctx.partition(), timer, ctx.now_ms());
+        let result = self.run(ctx, timer).await;
+        running.end(match &result {
+            Ok(Fired::Done(_)) => Ended::Done,
+            Ok(Fired::Reschedule { .. }) => Ended::Reschedule,
+            Ok(Fired::Retry { after_ms, .. }) => Ended::Retry {
+                after_ms: *after_ms,
+            },
+            Ok(Fired::Dead { .. }) => Ended::Dead,
+            Err(error) if error.is_undecodable() => Ended::Undecodable,
+            Err(error) if error.is_uncharged() => Ended::Uncharged,
+            Err(_) => Ended::Error,
+        });
+        result
+    }
+
+>>>>>>> refs/heads/history:crates/dueline/tests/model/script.rs
     async fn run(&self, ctx: &TimerCtx<'_>, timer: &DueTimer) -> Result<Fired, HandlerError> {
         let Told { op, times, target } = Told::of(timer)?;
         let is_own = timer.is_named()
             && target.kind == timer.kind()
             && target.reference == *timer.reference();
         let failing = timer.attempt() <= u16::from(times);
+<<<<<<< HEAD:crates/dueline-testkit/src/model/script.rs
         let done = Batch::new().put(effect_key(timer), effect_value(timer));
+=======
+        let done = mark_effect(Batch::new(), timer, None);
+>>>>>>> refs/heads/history:crates/dueline/tests/model/script.rs
         match op {
             Op::Log => Ok(Fired::Done(self.log(ctx, timer, done).await?)),
             Op::Count => Ok(Fired::Done(count(ctx, timer, times, done).await?)),
@@ -216,6 +251,7 @@ impl Script {
                     Batch::new().put("dead", timer.reference().clone())
                 },
             }),
+<<<<<<< HEAD:crates/dueline-testkit/src/model/script.rs
             Op::Reschedule if times > 0 => Ok(Fired::Reschedule {
                 due_at_ms: if times.is_multiple_of(2) {
                     ctx.now_ms() + 700
@@ -240,6 +276,9 @@ impl Script {
                 ),
                 batch: done,
             }),
+=======
+            Op::Reschedule if times > 0 => self.go_on(ctx, timer, times, &target).await,
+>>>>>>> refs/heads/history:crates/dueline/tests/model/script.rs
             Op::Cut if !is_own => Ok(Fired::Done(cut(ctx, &target, done).await?)),
             Op::Replace if !is_own => {
                 let batch = cut(ctx, &target, done).await?;
@@ -254,6 +293,27 @@ impl Script {
             Op::Undecodable if times > 1 => Err(HandlerError::undecodable("as told")),
             _ => Ok(Fired::Done(done)),
         }
+    }
+
+    async fn go_on(
+        &self,
+        ctx: &TimerCtx<'_>,
+        timer: &DueTimer,
+        times: u8,
+        target: &NameKey,
+    ) -> Result<Fired, HandlerError> {
+        let due_at_ms = if times.is_multiple_of(2) {
+            ctx.now_ms() + 700
+        } else {
+            timer.due_at_ms().saturating_sub(50)
+        };
+        let reference = std::str::from_utf8(&target.reference)?;
+        let done = mark_effect(Batch::new(), timer, Some(due_at_ms));
+        Ok(Fired::Reschedule {
+            due_at_ms,
+            payload: payload(Op::Reschedule, times - 1, target.kind, reference),
+            batch: self.log(ctx, timer, done).await?,
+        })
     }
 
     async fn log(
@@ -416,7 +476,7 @@ impl TimerHandler for Script {
         ctx: &'a TimerCtx<'a>,
         timer: &'a DueTimer,
     ) -> BoxFuture<'a, Result<Fired, HandlerError>> {
-        Box::pin(self.run(ctx, timer))
+        Box::pin(self.recorded(ctx, timer))
     }
 }
 
@@ -425,12 +485,22 @@ impl DetachedHandler for Script {
 
     fn call<'a>(
         &'a self,
-        _ctx: &'a TimerCtx<'a>,
+        ctx: &'a TimerCtx<'a>,
         timer: &'a DueTimer,
     ) -> BoxFuture<'a, Result<(), HandlerError>> {
+<<<<<<< HEAD:crates/dueline-testkit/src/model/script.rs
         Box::pin(async move {
             let Told { op, times, .. } = Told::of(timer)?;
             if op == Op::Fail && timer.attempt() <= u16::from(times) {
+=======
+        let fails = timer.payload()[0] == 3 && timer.attempt() <= u16::from(timer.payload()[1]);
+        Box::pin(async move {
+            if let Some((record, node)) = &self.record {
+                let running = record.run((*node, true), ctx.partition(), timer, ctx.now_ms());
+                running.end(if fails { Ended::Error } else { Ended::Done });
+            }
+            if fails {
+>>>>>>> refs/heads/history:crates/dueline/tests/model/script.rs
                 return Err(HandlerError::new("the call failed"));
             }
             Ok(())
@@ -443,6 +513,6 @@ impl DetachedHandler for Script {
         timer: &'a DueTimer,
         (): &'a (),
     ) -> BoxFuture<'a, Result<Fired, HandlerError>> {
-        Box::pin(self.run(ctx, timer))
+        Box::pin(self.recorded(ctx, timer))
     }
 }
