@@ -46,24 +46,94 @@ mutants! {
     UnknownRunsUnguarded = "unknown-runs-unguarded",
     /// A verb whose commit is in doubt answers `Unknown`, never success (`Timers::schedule`).
     UnknownVerbIsWritten = "unknown-verb-is-written",
+    /// A claim in doubt is not run; its end brings the timer back (design, section 8: `Unknown` of a claim).
+    DoubtfulClaimIsRun = "doubtful-claim-is-run",
+    /// After a settle in doubt the same batch is offered again, never the call (design, section 8).
+    DoubtfulSettleCallsAgain = "doubtful-settle-calls-again",
 
     // When and how often a timer fires.
     /// A timer takes effect at its due or later (design, promise 2).
     FiresOneEarly = "fires-one-early",
     /// Every batch of the engine is guarded by the timer's row (design, section 4).
     FireWithoutPresent = "fire-without-present",
+    /// In front of a fire stands `NotBefore` its due, by the clock of the store (design, section 7).
+    FireWithoutNotBefore = "fire-without-not-before",
+    /// A claim carries the bounds of its time (design, section 7).
+    ClaimWithoutBounds = "claim-without-bounds",
+    /// A timer put in a tick is not fired in it; a due in the past is floored (design, section 6.4).
+    PastRescheduleFiresAgain = "past-reschedule-fires-again",
+    /// A `Reschedule` draws a new generation (design, section 4).
+    RescheduleKeepsGeneration = "reschedule-keeps-generation",
+    /// A call that begins late has less time, so that it ends before its claim (`ClaimedCall::run`).
+    CallOutlivesClaim = "call-outlives-claim",
+    /// Every fire has a deadline (design, section 7).
+    DeadlineIgnored = "deadline-ignored",
+    /// A paused kind starts nothing (design, section 5).
+    PauseIgnored = "pause-ignored",
     /// The due as asked is kept apart from the key's, so that recurrence does not drift (design, section 6.4).
     RescheduleFromNow = "reschedule-from-now",
 
     // Verbs of scheduling.
     /// A cancel removes name and row in one batch (design, promise 4).
     CancelLeavesRow = "cancel-leaves-row",
+    /// A replacement removes the row it replaces (design, section 5).
+    ReplaceLeavesRow = "replace-leaves-row",
+    /// A change of a named timer is guarded by its name row, so that two kicks cannot both win (design, section 12).
+    KicksRace = "kicks-race",
+    /// Every put of a timer row is guarded by `Absent` (design, section 4); seen with narrow generations.
+    ScheduleWithoutAbsent = "schedule-without-absent",
+    /// A new request over a claimed timer is written; the run loses its guard (design, sections 5 and 12).
+    RunningLosesRequest = "running-loses-request",
+    /// A kick draws a new generation even if its due is not earlier (design, section 5).
+    LaterKickWritesNothing = "later-kick-writes-nothing",
+    /// A kick of a dead name creates the timer (design, section 5).
+    KickOfDeadWritesNothing = "kick-of-dead-writes-nothing",
+    /// A kick does not shorten a back-off (design, section 5).
+    KickShortensBackOff = "kick-shortens-back-off",
+    /// A verb with `If-Match` changes that generation alone (design, section 5).
+    IfMatchIgnored = "if-match-ignored",
+    /// A requeue rewrites the name row (design, section 4).
+    RequeueLeavesName = "requeue-leaves-name",
+    /// A requeued timer has its attempts back (`Timers::requeue`).
+    RequeueKeepsAttempts = "requeue-keeps-attempts",
+    /// A purge removes the name with the dead row (`Timers::purge`).
+    PurgeLeavesName = "purge-leaves-name",
+    /// A handler's batch may touch any name but its own (design, section 5).
+    HandlerWritesOwnName = "handler-writes-own-name",
+
+    // The engine's moves.
+    /// A move is guarded by `Absent` (design, section 4); seen with narrow generations.
+    MoveWithoutAbsent = "move-without-absent",
+    /// A move of a named timer guards `Equals` its name row (design, section 4).
+    MoveWithoutNameGuard = "move-without-name-guard",
+    /// A move rewrites the name row, so that a cancel finds the timer (design, sections 4 and 12).
+    MoveLeavesNameBehind = "move-leaves-name-behind",
+    /// A move keeps the payload byte for byte (design, section 8).
+    MoveCutsPayload = "move-cuts-payload",
+    /// A retry keeps the due as asked (design, section 8).
+    RetryChangesDueAsAsked = "retry-changes-due-as-asked",
+    /// A move may use the reserve of a full store (design, sections 3 and 8).
+    MoveWithoutReserve = "move-without-reserve",
+    /// A claim counts the attempt, so that a handler that kills its process ends (design, section 7).
+    ClaimNotCounted = "claim-not-counted",
+    /// A release gives the attempt back (design, section 9).
+    ReleaseCharges = "release-charges",
+    /// A row set aside is kept byte for byte (design, promise 7).
+    QuarantineLosesBytes = "quarantine-loses-bytes",
 
     // Failures.
     /// A failed run is charged once (design, section 8).
     RetryChargedTwice = "retry-charged-twice",
     /// A failed run is charged (design, section 8).
     RetryNeverCharged = "retry-never-charged",
+    /// A fault of the store charges no attempt (design, section 8).
+    StoreFaultCharged = "store-fault-charged",
+    /// A failing burst spreads by jitter (design, sections 8 and 12).
+    NoJitter = "no-jitter",
+    /// A panic of a handler is its failure (design, sections 7 and 12).
+    PanicEscapes = "panic-escapes",
+    /// After an unclean stop a timer is claimed before it runs (design, section 7).
+    CautionIgnored = "caution-ignored",
     /// After the last attempt a timer is dead (design, section 8).
     NeverExhausted = "never-exhausted",
     /// An exhausted timer goes to the dead class with its error; nothing vanishes (design, promise 1).
@@ -72,18 +142,48 @@ mutants! {
     UndecodableConsumed = "undecodable-consumed",
     /// A row of a kind that is not registered is never written (design, promise 7).
     UnknownKindWritten = "unknown-kind-written",
+    /// A malformed row hides no later one (design, sections 6.8 and 12).
+    MalformedHidesLater = "malformed-hides-later",
 
     // Budgets and fairness.
     /// A tick starts nothing beyond its budget (design, promise 6).
     BudgetIgnored = "budget-ignored",
     /// No lane uses the fires of another's share (design, promise 6).
     LaneTakesAll = "lane-takes-all",
+    /// A lane at its cap closes alone (design, sections 6.3 and 12).
+    CappedKindStopsTick = "capped-kind-stops-tick",
+    /// Rows of unknown kinds delay no known one: lanes are sought (design, sections 6.1 and 12).
+    UnknownRowsHideKinds = "unknown-rows-hide-kinds",
+    /// A driver asks only for the kinds it can run (design, section 9).
+    DriverAsksForUnknownKinds = "driver-asks-for-unknown-kinds",
+    /// Discovery never stops the first fire of a lane (design, sections 6.5 and 12).
+    ScanLimitStopsFirstFire = "scan-limit-stops-first-fire",
+    /// Elapsed time comes from a monotonic source (design, sections 6.5 and 12).
+    ElapsedByWallClock = "elapsed-by-wall-clock",
+    /// A partition that finds the budget spent comes back at once (design, section 12).
+    SpentBudgetSleeps = "spent-budget-sleeps",
+    /// The slot of a call is free again after it (design, section 7).
+    SlotLeaks = "slot-leaks",
 
     // Wakes.
     /// A settle sets the lane's next wake in the transaction that removes the served ones (design, section 3).
     SettleForgetsWake = "settle-forgets-wake",
     /// A wake is never later than the lane's first row (design, section 3).
     SettleSetsWakeLate = "settle-sets-wake-late",
+    /// A settle reads the lane's head in its own transaction (design, section 3); memory store only.
+    SettleFromEarlierRead = "settle-from-earlier-read",
+    /// A lane that stopped on budget is looked at again at once (design, section 6.6).
+    FullLaneDropsWake = "full-lane-drops-wake",
+    /// A put arms its lane unless a wake stands at or before it (design, section 3).
+    PutTrustsAnyWake = "put-trusts-any-wake",
+    /// The transaction that deletes a pause row sets the wake (design, section 3).
+    ResumeSetsNoWake = "resume-sets-no-wake",
+
+    // Groups.
+    /// What stood behind a lost member of a group is run again (design, sections 7 and 12).
+    GroupNotRunAgain = "group-not-run-again",
+    /// The effects of a lost member are seen by nobody (design, section 7).
+    LostEffectsStayVisible = "lost-effects-stay-visible",
 
     // Bugs of the drivers and of simulated stores, planted there.
     /// A driver looks at every lane whose wake it has read (design, section 9).

@@ -89,12 +89,21 @@ fn settle_lane(
     if planted(Mutant::SettleForgetsWake) {
         return None;
     }
+    #[cfg(dueline_mutants)]
+    if planted(Mutant::SettleFromEarlierRead) {
+        let next_ms = state.head_seen_ms(partition, kind, now.or_zero())?;
+        state.wakes.arm(partition, kind, next_ms);
+        return Some(next_ms);
+    }
     let late_ms = if planted(Mutant::SettleSetsWakeLate) {
         1_000
     } else {
         0
     };
     let next_ms = state.lane_wants_ms(partition, kind, now.or_zero())? + late_ms;
+    if planted(Mutant::FullLaneDropsWake) && next_ms <= now.or_zero() {
+        return None;
+    }
     state.wakes.arm(partition, kind, next_ms);
     Some(next_ms)
 }
