@@ -73,6 +73,9 @@ mutants! {
     /// A call that begins late has less time, so that it ends before its claim
     /// (`ClaimedCall::run`).
     CallOutlivesClaim = "call-outlives-claim",
+    /// A claim leaves time to settle behind the deadline of its call (DESIGN: "claimed timers
+    /// moved").
+    ClaimWithoutSlack = "claim-without-slack",
     /// A run over its deadline is dropped and has failed (`Registration::deadline_ms`).
     DeadlineIgnored = "deadline-ignored",
     /// Ticks that start after a pause fire none of its timers (`Timers::pause`).
@@ -93,6 +96,9 @@ mutants! {
     ScheduleWithoutAbsent = "schedule-without-absent",
     /// A schedule over a claimed timer is written, whatever runs (`Policy`).
     RunningLosesRequest = "running-loses-request",
+    /// Of many that are scheduled together one that loses a guard is planned again
+    /// (`Timers::schedule_many`).
+    BulkLostIsWritten = "bulk-lost-is-written",
     /// A kick draws a new generation though its due is not earlier (DESIGN: "a kick of an
     /// existing name").
     LaterKickWritesNothing = "later-kick-writes-nothing",
@@ -196,12 +202,22 @@ mutants! {
     PutTrustsAnyWake = "put-trusts-any-wake",
     /// A resume sets the wake in its transaction (DESIGN: "a wake a row that the store keeps").
     ResumeSetsNoWake = "resume-sets-no-wake",
+    /// A batch that resumes a kind makes its partition due at once (`earliest_timer_put`).
+    EarliestMissesResume = "earliest-misses-resume",
+    /// The next wake of a report covers lanes that had nothing due (`RunReport::next_wake_ms`).
+    NextWakeMissesLanes = "next-wake-misses-lanes",
 
     // Groups.
     /// The handlers behind a lost member are run again (DESIGN: "a group of fires").
     GroupNotRunAgain = "group-not-run-again",
     /// The effects of a lost member are seen by nobody (DESIGN: "a group of fires").
     LostEffectsStayVisible = "lost-effects-stay-visible",
+    /// A later handler reads what an earlier one staged (DESIGN: "a group of fires").
+    GroupReadsPastStaged = "group-reads-past-staged",
+    /// A group stops at the first batch that does not commit (`GroupOutcome`).
+    GroupGoesOnAfterLoss = "group-goes-on-after-loss",
+    /// A batch is written whole or not at all (`Batch`); in memory alone.
+    BatchIsTorn = "batch-is-torn",
 
     // Bugs of the drivers and of simulated stores, planted there.
     /// A driver looks at every lane whose wake has come (guarantee 5).
@@ -314,5 +330,47 @@ mod switch {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str(self.name())
         }
+    }
+}
+
+#[cfg(all(test, dueline_mutants))]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_name_is_kebab_case_unique_and_parses_back() {
+        let names: BTreeSet<&str> = Mutant::ALL.iter().map(|mutant| mutant.name()).collect();
+        assert_eq!(names.len(), Mutant::ALL.len());
+        for mutant in Mutant::ALL {
+            let name = mutant.to_string();
+            assert_eq!(name.parse(), Ok(*mutant));
+            assert!(
+                name.chars().all(|c| c.is_ascii_lowercase() || c == '-'),
+                "{name}"
+            );
+            assert!(
+                mutant.rule().contains('('),
+                "{name}: where is its rule written?"
+            );
+        }
+        let unknown = "no-such-bug".parse::<Mutant>().unwrap_err();
+        assert_eq!(
+            unknown.to_string(),
+            "no planted bug is called \"no-such-bug\""
+        );
+    }
+
+    #[test]
+    fn a_bug_of_one_thread_is_not_seen_by_another() {
+        let mine = Mutant::NoJitter;
+        let elsewhere = with_planted(mine, || {
+            assert!(planted(mine));
+            assert!(!planted(Mutant::PanicEscapes));
+            std::thread::spawn(move || planted(mine)).join().unwrap()
+        });
+        assert!(!elsewhere);
+        assert!(!planted(mine));
     }
 }

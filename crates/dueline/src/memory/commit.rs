@@ -25,7 +25,9 @@ impl MemoryStore {
         if let Some(failure) = transaction.first_failure(&batch.preconditions, now) {
             return Ok(failure);
         }
-        for write in batch.writes {
+        let torn = usize::from(planted(Mutant::BatchIsTorn));
+        let written = batch.writes.len().saturating_sub(torn);
+        for write in batch.writes.into_iter().take(written) {
             transaction.write(write);
         }
         if bound.is_some_and(|bound| transaction.bytes() > bound) {
@@ -45,7 +47,7 @@ impl MemoryStore {
                 Ok(outcome) => {
                     let committed = outcome.is_committed();
                     done.outcomes.push(outcome);
-                    if !committed {
+                    if !committed && !planted(Mutant::GroupGoesOnAfterLoss) {
                         invalid = None;
                         break;
                     }

@@ -78,7 +78,7 @@ impl<'a> Transaction<'a> {
                 Ok(done) => {
                     let committed = done.is_committed();
                     outcome.outcomes.push(done);
-                    if !committed {
+                    if !committed && !planted(Mutant::GroupGoesOnAfterLoss) {
                         refusal = None;
                         break;
                     }

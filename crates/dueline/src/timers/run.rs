@@ -263,7 +263,7 @@ impl<'a> TickRun<'a> {
         let deadline_ms = registration.map_or(0, |known| known.deadline_ms_of(timer));
         let until_ms = now_ms
             .saturating_add(deadline_ms)
-            .saturating_add(CLAIM_SLACK_MS);
+            .saturating_add(CLAIM_SLACK_MS * u64::from(!planted(Mutant::ClaimWithoutSlack)));
         Move::claim(timer, until_ms)
     }
 

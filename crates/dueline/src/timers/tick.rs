@@ -361,6 +361,10 @@ impl<'a> TickRun<'a> {
         let heads: Vec<ScanRange> = kinds
             .iter()
             .filter(|kind| !self.paused.contains(*kind))
+            .filter(|kind| {
+                let was_due = self.lanes.iter().any(|lane| lane.kind == *kind);
+                was_due || !planted(Mutant::NextWakeMissesLanes)
+            })
             .map(|kind| ScanRange::new(TimerKey::lane_start(kind), TimerKey::lane_end(kind), 1))
             .collect();
         match self.read_all(&heads).await {
