@@ -228,7 +228,7 @@ fn written(did: bool) -> Result<(Outcome, u64), TimerError> {
     Ok(if did {
         (Outcome::Written, 0)
     } else {
-        (Outcome::Kept, 0)
+        (Outcome::NotFound, 0)
     })
 }
 

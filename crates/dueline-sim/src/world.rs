@@ -44,7 +44,6 @@ struct World<'a> {
     time: TrueTime,
     recorder: Recorder,
     actor: Actor,
-    client: Actor,
     disk: Arc<Disk>,
     nodes: Vec<Node>,
     executor: Executor,
@@ -110,7 +109,6 @@ impl<'a> World<'a> {
             plan,
             recorder,
             actor: Actor::new("world"),
-            client: Actor::new("client"),
             disk,
             nodes,
             executor: Executor::new(),
@@ -468,7 +466,7 @@ impl<'a> World<'a> {
         self.next_request += 1;
         let request = Request::new(
             number,
-            &self.client,
+            &node.clients,
             &self.recorder,
             (verb, retries),
             &self.doubts,

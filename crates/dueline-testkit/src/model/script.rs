@@ -1,6 +1,6 @@
 //! A handler whose timers carry what is to become of them: every way a run can end, as data.
 //!
-//! Each run that takes effect puts its [`effect_key`], by which a history is judged.
+//! Each run that takes effect puts its [`mark_effect`], by which a history is judged.
 
 use std::future::{pending, poll_fn};
 use std::task::Poll;
@@ -13,14 +13,8 @@ use dueline::timers::{
     DetachedHandler, DueTimer, Fired, HandlerError, TimerCtx, TimerHandler, TimerKind,
 };
 use dueline::{BoxFuture, Bytes};
-<<<<<<< HEAD:crates/dueline-testkit/src/model/script.rs
 
-use super::{Occurrence, Random, cut_key, effect_key, effect_value};
-=======
-use dueline_testkit::model::{Occurrence, Random, cut_key};
-
-use super::record::{Ended, Record, mark_effect};
->>>>>>> refs/heads/history:crates/dueline/tests/model/script.rs
+use super::{Occurrence, Random, cut_key, mark_effect};
 
 /// What a timer does when it runs. `times` is how many runs fail before one succeeds, or how often
 /// it goes on.
@@ -168,50 +162,21 @@ impl Told {
 }
 
 /// Runs its payload.
+#[derive(Clone, Debug)]
 pub struct Script {
     /// The host of the process it runs in: what it schedules draws its generation here.
     pub runtime: Runtime,
-    /// Where its runs are recorded, and as whose.
-    pub record: Option<(Record, usize)>,
 }
 
 impl Script {
-<<<<<<< HEAD:crates/dueline-testkit/src/model/script.rs
     #[allow(clippy::too_many_lines, reason = "a table of what each operation does")]
-=======
-    /// Runs it and records how that ended.
-    async fn recorded(&self, ctx: &TimerCtx<'_>, timer: &DueTimer) -> Result<Fired, HandlerError> {
-        let Some((record, node)) = &self.record else {
-            return self.run(ctx, timer).await;
-        };
-        let running = record.run((*node, false), ctx.partition(), timer, ctx.now_ms());
-        let result = self.run(ctx, timer).await;
-        running.end(match &result {
-            Ok(Fired::Done(_)) => Ended::Done,
-            Ok(Fired::Reschedule { .. }) => Ended::Reschedule,
-            Ok(Fired::Retry { after_ms, .. }) => Ended::Retry {
-                after_ms: *after_ms,
-            },
-            Ok(Fired::Dead { .. }) => Ended::Dead,
-            Err(error) if error.is_undecodable() => Ended::Undecodable,
-            Err(error) if error.is_uncharged() => Ended::Uncharged,
-            Err(_) => Ended::Error,
-        });
-        result
-    }
-
->>>>>>> refs/heads/history:crates/dueline/tests/model/script.rs
     async fn run(&self, ctx: &TimerCtx<'_>, timer: &DueTimer) -> Result<Fired, HandlerError> {
         let Told { op, times, target } = Told::of(timer)?;
         let is_own = timer.is_named()
             && target.kind == timer.kind()
             && target.reference == *timer.reference();
         let failing = timer.attempt() <= u16::from(times);
-<<<<<<< HEAD:crates/dueline-testkit/src/model/script.rs
-        let done = Batch::new().put(effect_key(timer), effect_value(timer));
-=======
         let done = mark_effect(Batch::new(), timer, None);
->>>>>>> refs/heads/history:crates/dueline/tests/model/script.rs
         match op {
             Op::Log => Ok(Fired::Done(self.log(ctx, timer, done).await?)),
             Op::Count => Ok(Fired::Done(count(ctx, timer, times, done).await?)),
@@ -251,34 +216,20 @@ impl Script {
                     Batch::new().put("dead", timer.reference().clone())
                 },
             }),
-<<<<<<< HEAD:crates/dueline-testkit/src/model/script.rs
-            Op::Reschedule if times > 0 => Ok(Fired::Reschedule {
-                due_at_ms: if times.is_multiple_of(2) {
+            Op::Reschedule if times > 0 => {
+                let due_at_ms = if times.is_multiple_of(2) {
                     ctx.now_ms() + 700
                 } else {
                     timer.due_at_ms().saturating_sub(50)
-                },
-                payload: payload(
-                    op,
-                    times - 1,
-                    target.kind,
-                    std::str::from_utf8(&target.reference)?,
-                ),
-                batch: self.log(ctx, timer, done).await?,
-            }),
-            Op::Recur if times > 0 => Ok(Fired::Reschedule {
-                due_at_ms: timer.due_at_ms() + RECUR_MS,
-                payload: payload(
-                    op,
-                    times - 1,
-                    target.kind,
-                    std::str::from_utf8(&target.reference)?,
-                ),
-                batch: done,
-            }),
-=======
-            Op::Reschedule if times > 0 => self.go_on(ctx, timer, times, &target).await,
->>>>>>> refs/heads/history:crates/dueline/tests/model/script.rs
+                };
+                self.go_on(ctx, timer, (op, times - 1, &target), due_at_ms)
+                    .await
+            }
+            Op::Recur if times > 0 => {
+                let due_at_ms = timer.due_at_ms() + RECUR_MS;
+                self.go_on(ctx, timer, (op, times - 1, &target), due_at_ms)
+                    .await
+            }
             Op::Cut if !is_own => Ok(Fired::Done(cut(ctx, &target, done).await?)),
             Op::Replace if !is_own => {
                 let batch = cut(ctx, &target, done).await?;
@@ -299,19 +250,14 @@ impl Script {
         &self,
         ctx: &TimerCtx<'_>,
         timer: &DueTimer,
-        times: u8,
-        target: &NameKey,
+        (op, times, target): (Op, u8, &NameKey),
+        due_at_ms: u64,
     ) -> Result<Fired, HandlerError> {
-        let due_at_ms = if times.is_multiple_of(2) {
-            ctx.now_ms() + 700
-        } else {
-            timer.due_at_ms().saturating_sub(50)
-        };
         let reference = std::str::from_utf8(&target.reference)?;
         let done = mark_effect(Batch::new(), timer, Some(due_at_ms));
         Ok(Fired::Reschedule {
             due_at_ms,
-            payload: payload(Op::Reschedule, times - 1, target.kind, reference),
+            payload: payload(op, times, target.kind, reference),
             batch: self.log(ctx, timer, done).await?,
         })
     }
@@ -476,7 +422,7 @@ impl TimerHandler for Script {
         ctx: &'a TimerCtx<'a>,
         timer: &'a DueTimer,
     ) -> BoxFuture<'a, Result<Fired, HandlerError>> {
-        Box::pin(self.recorded(ctx, timer))
+        Box::pin(self.run(ctx, timer))
     }
 }
 
@@ -485,22 +431,12 @@ impl DetachedHandler for Script {
 
     fn call<'a>(
         &'a self,
-        ctx: &'a TimerCtx<'a>,
+        _: &'a TimerCtx<'a>,
         timer: &'a DueTimer,
     ) -> BoxFuture<'a, Result<(), HandlerError>> {
-<<<<<<< HEAD:crates/dueline-testkit/src/model/script.rs
         Box::pin(async move {
             let Told { op, times, .. } = Told::of(timer)?;
             if op == Op::Fail && timer.attempt() <= u16::from(times) {
-=======
-        let fails = timer.payload()[0] == 3 && timer.attempt() <= u16::from(timer.payload()[1]);
-        Box::pin(async move {
-            if let Some((record, node)) = &self.record {
-                let running = record.run((*node, true), ctx.partition(), timer, ctx.now_ms());
-                running.end(if fails { Ended::Error } else { Ended::Done });
-            }
-            if fails {
->>>>>>> refs/heads/history:crates/dueline/tests/model/script.rs
                 return Err(HandlerError::new("the call failed"));
             }
             Ok(())
@@ -513,6 +449,6 @@ impl DetachedHandler for Script {
         timer: &'a DueTimer,
         (): &'a (),
     ) -> BoxFuture<'a, Result<Fired, HandlerError>> {
-        Box::pin(self.recorded(ctx, timer))
+        Box::pin(self.run(ctx, timer))
     }
 }

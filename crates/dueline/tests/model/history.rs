@@ -9,15 +9,9 @@ use dueline_history::{EngineRules, Retries, What, check_all, keep};
 use dueline_testkit::model::{Arena, Random, Source, Tasks};
 use dueline_testkit::{ManualClock, SequenceEntropy, block_on};
 
-<<<<<<< HEAD
-use super::driver::{Driver, Ended, Paused};
-use super::verb::random_verb;
-=======
 use super::driver::{Driver, Ended, Paused, policy};
 use super::record::Record;
-use super::script::KINDS;
 use super::verb::Request;
->>>>>>> refs/heads/history
 use super::weather::Weather;
 use dueline_testkit::model::script::KINDS;
 
