@@ -20,7 +20,7 @@
 //!     at(20, What::Answer { request: 1, answered: Answered::Created }),
 //! ];
 //! let verdict = check(&history);
-//! assert!(verdict.broken[0].contains("lost"), "{verdict:?}");
+//! assert!(verdict.broken[0].text.contains("lost"), "{verdict:?}");
 //! ```
 #![forbid(unsafe_code)]
 

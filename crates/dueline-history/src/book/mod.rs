@@ -7,7 +7,7 @@ mod place;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub use partition::{Applied, Gone, PartitionBook};
+pub use partition::{Applied, Gone, PartitionBook, Row};
 pub use place::{Change, Place, Put, Scheduled};
 
 use crate::{Commit, EngineRules, Event, Octets, Told, Verb, What};

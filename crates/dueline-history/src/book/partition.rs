@@ -3,7 +3,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use dueline::rows::{LaneHead, NameKey, TimerKey, class, is_of_class, lane_head};
+use dueline::rows::{LaneHead, NameKey, TimerKey, class, is_of_class, is_reserved, lane_head};
 use dueline::timers::TimerKind;
 
 use super::place::{Change, Place, Put, occurrence_of};
@@ -12,8 +12,8 @@ use crate::{Commit, LaneWake, Occurrence, Octets};
 /// A partition as its commits left it.
 #[derive(Clone, Debug, Default)]
 pub struct PartitionBook {
-    /// Its rows, each with the epoch of who wrote it last.
-    pub rows: BTreeMap<Bytes, (Bytes, u64)>,
+    /// Its rows.
+    pub rows: BTreeMap<Bytes, Row>,
     /// The row of each timer and dead timer.
     pub places: BTreeMap<Occurrence, Arc<Place>>,
     /// The keys of the rows of each name.
@@ -24,6 +24,17 @@ pub struct PartitionBook {
     pub wakes: Vec<LaneWake>,
     /// The largest epoch that committed here.
     pub epoch: u64,
+}
+
+/// A row, and who wrote it last.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// Its value.
+    pub value: Bytes,
+    /// The epoch of who wrote it.
+    pub epoch: u64,
+    /// When, by the clock of the history.
+    pub at_ms: u64,
 }
 
 /// How an occurrence ended.
@@ -50,7 +61,7 @@ pub struct Applied {
     pub overwritten: Vec<Bytes>,
     /// Rows of the timer class whose keys do not decode and that it deletes.
     pub malformed: Vec<(Bytes, Bytes)>,
-    /// Reserved rows that it writes and that a greater epoch wrote last.
+    /// Reserved rows that it writes and that a greater epoch wrote after it was asked for.
     pub of_newer_epochs: Vec<Bytes>,
     /// Names whose rows or timers it writes.
     pub names: Vec<(u8, Octets)>,
@@ -85,18 +96,23 @@ impl PartitionBook {
         for (key, value) in &commit.rows {
             let old = match value {
                 Some(value) => {
-                    let row = (value.0.clone(), commit.epoch);
+                    let row = Row {
+                        value: value.0.clone(),
+                        epoch: commit.epoch,
+                        at_ms: put.at_ms,
+                    };
                     self.rows.insert(key.0.clone(), row)
                 }
                 None => self.rows.remove(&key.0),
             };
-            if let Some((_, epoch)) = &old
-                && *epoch > commit.epoch
-                && dueline::rows::is_reserved(key)
+            if let (Some(old), Some(asked_ms)) = (&old, commit.asked_ms)
+                && old.epoch > commit.epoch
+                && old.at_ms > asked_ms
+                && is_reserved(key)
             {
                 applied.of_newer_epochs.push(key.0.clone());
             }
-            let old = old.map(|(value, _)| value);
+            let old = old.map(|row| row.value);
             let Some(occurrence) = occurrence_of(key) else {
                 note_other_key(&mut applied, key, value.is_none(), old);
                 continue;

@@ -46,7 +46,7 @@ fn disagreement(partition: &PartitionBook, kind: u8, reference: &Octets) -> Opti
         reference: reference.0.clone(),
     };
     let found = partition.rows.get(&name.encode());
-    let found = found.map(|(value, _)| NameRow::decode(value));
+    let found = found.map(|row| NameRow::decode(&row.value));
     let mut rows = partition.named(kind, reference);
     let (first, second) = (rows.next(), rows.next());
     let agree = match (first, second, &found) {
@@ -66,7 +66,7 @@ fn compare(partition: &PartitionBook, scan: &Scan, broke: &mut impl FnMut(String
     for (key, value) in &scan.rows {
         match partition.rows.get(&key.0) {
             None => broke(format!("a row that nobody wrote: {key:?}")),
-            Some((known, _)) if *known != value.0 => {
+            Some(known) if known.value != value.0 => {
                 broke(format!("a row with other bytes than were written: {key:?}"));
             }
             Some(_) => {}

@@ -1,6 +1,7 @@
 //! I1, no timer is lost: a timer ends with its effect, among the dead, or because somebody said so; one
 //! that was acknowledged is there, and what is there is found in the store and served in the end.
 
+use super::undecodable::is_set_aside;
 use super::{Checker, Findings, Invariant, Seen};
 use crate::book::{Change, Place, Request};
 use crate::{Commit, EffectMark, Outcome, Scan, Source, Told, VerbName, What};
@@ -48,7 +49,9 @@ fn vanished(seen: &Seen<'_>, commit: &Commit, from: &Place) -> Option<String> {
     let took_effect = |mark: &EffectMark| mark.occurrence == *gone;
     match commit.source {
         Source::Engine => {
-            let is_right = commit.effects.iter().any(took_effect) || commit.cuts.contains(gone);
+            let is_kept = from.header.is_none() && is_set_aside(commit, &from.key, &from.payload);
+            let took_effect = commit.effects.iter().any(took_effect);
+            let is_right = took_effect || is_kept || commit.cuts.contains(gone);
             (!is_right).then(|| format!("vanished without an effect: {from:?}"))
         }
         Source::Store => Some(format!("vanished by the store itself: {from:?}")),

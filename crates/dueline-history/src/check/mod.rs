@@ -164,6 +164,7 @@ impl Checkers {
         Self {
             book: Book::default(),
             checkers: vec![
+                Box::new(crate::http::Clients::default()),
                 Box::new(lost::Lost),
                 Box::new(twice::Twice),
                 Box::new(early::Early),

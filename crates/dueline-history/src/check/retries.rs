@@ -124,6 +124,7 @@ fn wrong_move(
     }
     let delay_ms = to.at_ms.saturating_sub(failure.at_ms);
     let is_excused = is_uncharged(failure, ended);
+    let is_cut = failure.error.starts_with("attempt ") && failure.error.contains(" was cut:");
     let by_policy = is_within(policy, new.attempt, delay_ms)
         || (is_excused && is_within(policy, new.attempt + 1, delay_ms));
     let is_right = match ended {
@@ -133,7 +134,7 @@ fn wrong_move(
         }) => {
             let named_ms = after_ms.max(1);
             (named_ms..=named_ms.saturating_add(PLACES_MS)).contains(&delay_ms)
-                || (is_excused && by_policy)
+                || ((is_excused || is_cut) && by_policy)
         }
         _ => by_policy,
     };

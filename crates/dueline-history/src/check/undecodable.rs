@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use dueline::rows::{DeadReason, QuarantineKey};
+use dueline::limits::KEY_BYTES_MAX;
+use dueline::rows::{DeadReason, class};
 
 use super::{Checker, Findings, Invariant, Seen};
 use crate::book::{Change, Place};
@@ -56,19 +57,30 @@ impl Checker for Undecodable {
             }
             let of = (commit.partition.clone(), from.occurrence.clone());
             let was_unread = !self.unread.is_empty() && self.unread.remove(&of).is_some();
-            if !is_cut && let Some(text) = consumed(change, from, was_unread) {
+            let is_kept = from.header.is_none() && is_set_aside(commit, &from.key, &from.payload);
+            if !is_cut
+                && !is_kept
+                && let Some(text) = consumed(change, from, was_unread)
+            {
                 broke(format!("{text}: {from:?}"));
             }
         }
     }
 }
 
-fn is_set_aside(commit: &Commit, key: &Bytes, value: &Bytes) -> bool {
-    let place = QuarantineKey::of(key).encode();
-    commit
-        .rows
-        .iter()
-        .any(|(to, kept)| to.0 == place && kept.as_ref().is_some_and(|kept| kept.0 == *value))
+/// Whether the commit puts these bytes to quarantine: under those of their key, with a number behind
+/// them if a row of the same key lies there already.
+pub(super) fn is_set_aside(commit: &Commit, key: &[u8], value: &Bytes) -> bool {
+    let named = key.get(2..).unwrap_or_default();
+    let named = named.get(..KEY_BYTES_MAX - 3).unwrap_or(named);
+    commit.rows.iter().any(|(to, kept)| {
+        let place = to.strip_prefix(&[class::QUARANTINE, 0]);
+        let is_its = place.is_some_and(|place| {
+            let number = place.strip_prefix(named);
+            number.is_some_and(|number| number.len() <= 3)
+        });
+        is_its && kept.as_ref().is_some_and(|kept| kept.0 == *value)
+    })
 }
 
 /// What is wrong with what became of a timer that could not be read.

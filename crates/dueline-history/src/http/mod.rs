@@ -1,10 +1,13 @@
-//! Holds a history to the promises, in one pass over its events and a second over its timers.
+//! Holds what clients and receivers saw to the promises, in one pass over the events and a second over
+//! the timers. Which invariant a rule belongs to stands where it is broken.
 
 mod calls;
 mod timer;
 
 use std::collections::BTreeMap;
 
+use crate::book::Book;
+use crate::check::{Broken, Checker, Findings, Invariant, Seen, check_all};
 use crate::{Answered, Event, ListedTimer, Operation, What};
 use calls::Calls;
 use timer::{Rules, Timer};
@@ -12,8 +15,8 @@ use timer::{Rules, Timer};
 /// What a checked history came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// Every promise that was broken, as sentences; empty is right.
-    pub broken: Vec<String>,
+    /// Every promise that was broken; empty is right.
+    pub broken: Vec<Broken>,
     /// What the history held: one in which nothing happened proves nothing.
     pub figures: Figures,
 }
@@ -56,7 +59,8 @@ impl Figures {
     }
 }
 
-/// Checks a whole history, from its `begin` to its end, by these rules:
+/// Checks a whole history, from its `begin` to its end, by every invariant. What clients and receivers
+/// saw is held to these rules:
 ///
 /// * No acknowledged timer is lost: unless it was replaced or cancelled, a call of it was accepted.
 /// * No call comes before its due.
@@ -68,21 +72,44 @@ impl Figures {
 /// * A list holds every timer that is there, and none that is not.
 /// * In the end nothing is left, `doctor` is content, and the files are no larger than they may be.
 pub fn check(history: &[Event]) -> Verdict {
-    let mut checker = Checker::default();
-    for event in history {
-        checker.take(event);
+    let mut clients = Clients::default();
+    let mut findings = Findings::default();
+    for (index, event) in history.iter().enumerate() {
+        clients.see(index, event, &mut findings);
     }
-    checker.end()
+    Verdict {
+        broken: check_all(history),
+        figures: clients.figures(),
+    }
 }
 
+/// What the clients and the receivers of a server know.
 #[derive(Debug, Default)]
-struct Checker {
+pub(crate) struct Clients {
     rules: Rules,
     requests: BTreeMap<u64, Request>,
     timers: BTreeMap<String, Timer>,
     calls: Calls,
-    verdict: Verdict,
+    counted: Figures,
     has_begun: bool,
+}
+
+impl Checker for Clients {
+    fn take(&mut self, seen: &Seen<'_>, broken: &mut Findings) {
+        self.see(seen.index, seen.event, broken);
+    }
+
+    fn end(&mut self, _book: &Book, length: usize, broken: &mut Findings) {
+        if !self.has_begun {
+            let text = "the history has no beginning: no seed, and no rules";
+            broken.add(Invariant::I18, length, text);
+        }
+        for (id, timer) in &self.timers {
+            for (invariant, rule) in timer.end(&self.calls, self.rules) {
+                broken.add(invariant, length, format!("{id} {rule}"));
+            }
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -92,8 +119,9 @@ struct Request {
     had_no_answer: bool,
 }
 
-impl Checker {
-    fn take(&mut self, event: &Event) {
+impl Clients {
+    fn see(&mut self, index: usize, event: &Event, broken: &mut Findings) {
+        let mut broke = |invariant, text: String| broken.add(invariant, index, text);
         match &event.what {
             What::Begin {
                 deadline_ms,
@@ -106,13 +134,16 @@ impl Checker {
                     lag_ms: *lag_ms,
                 };
             }
-            What::Killed => self.verdict.figures.kills += 1,
-            What::Invoke { request, operation } => self.invoke(event.at_ms, *request, operation),
-            What::Answer { request, answered } => self.answer(event.at_ms, *request, answered),
+            What::Killed => self.counted.kills += 1,
+            What::Invoke { request, operation } => {
+                self.invoke(event.at_ms, *request, operation, &mut broke);
+            }
+            What::Answer { request, answered } => {
+                self.answer(event.at_ms, *request, answered, &mut broke);
+            }
             What::Call { .. } => {
-                let broken = self.calls.take(event);
-                self.verdict.broken.extend(broken);
-                self.verdict.figures.calls += 1;
+                self.counted.calls += 1;
+                self.calls.take(event, &mut broke);
             }
             What::Quiet {
                 timers,
@@ -122,17 +153,17 @@ impl Checker {
                 file_bytes_max,
             } => {
                 if *timers > 0 || *dead_letters > 0 {
-                    self.broke(format!(
-                        "left at the end: {timers} timers, {dead_letters} dead letters"
-                    ));
+                    let left = format!("{timers} timers, {dead_letters} dead letters");
+                    broke(Invariant::I1, format!("left at the end: {left}"));
                 }
                 for finding in findings {
-                    self.broke(format!("doctor is not content: {finding}"));
+                    broke(Invariant::I15, format!("doctor is not content: {finding}"));
                 }
                 if file_bytes > file_bytes_max {
-                    self.broke(format!(
+                    let text = format!(
                         "the files have {file_bytes} bytes, {file_bytes_max} at most were expected"
-                    ));
+                    );
+                    broke(Invariant::I15, text);
                 }
             }
             // What engines see is held to rules of its own.
@@ -140,14 +171,29 @@ impl Checker {
         }
     }
 
-    fn invoke(&mut self, at_ms: u64, request: u64, operation: &Operation) {
+    fn figures(&self) -> Figures {
+        Figures {
+            timers: self.timers.len() as u64,
+            repeated_calls: self.calls.repeated(),
+            ..self.counted
+        }
+    }
+
+    fn invoke(
+        &mut self,
+        at_ms: u64,
+        request: u64,
+        operation: &Operation,
+        broke: &mut impl FnMut(Invariant, String),
+    ) {
         let known = self.requests.entry(request).or_insert_with(|| Request {
             operation: operation.clone(),
             invoked_ms: at_ms,
             had_no_answer: false,
         });
         if known.operation != *operation {
-            self.broke(format!("request {request} was used for two operations"));
+            let text = format!("request {request} was used for two operations");
+            broke(Invariant::I5, text);
             return;
         }
         if let Operation::Schedule {
@@ -161,14 +207,21 @@ impl Checker {
         }
     }
 
-    fn answer(&mut self, at_ms: u64, request: u64, answered: &Answered) {
+    fn answer(
+        &mut self,
+        at_ms: u64,
+        request: u64,
+        answered: &Answered,
+        broke: &mut impl FnMut(Invariant, String),
+    ) {
         let Some(known) = self.requests.get_mut(&request) else {
-            self.broke(format!("request {request} was answered and never sent"));
+            let text = format!("request {request} was answered and never sent");
+            broke(Invariant::I5, text);
             return;
         };
         if *answered == Answered::Unknown {
             known.had_no_answer = true;
-            self.verdict.figures.unknown += 1;
+            self.counted.unknown += 1;
             match &known.operation {
                 Operation::Schedule { timer, version, .. } => {
                     let timer = self.timers.entry(timer.clone()).or_default();
@@ -184,7 +237,7 @@ impl Checker {
         }
         let known = known.clone();
         self.requests.remove(&request);
-        let figures = &mut self.verdict.figures;
+        let figures = &mut self.counted;
         match (&known.operation, answered) {
             (
                 Operation::Schedule { timer, version, .. },
@@ -209,52 +262,42 @@ impl Checker {
             }
             (Operation::List { prefix }, Answered::Listed(listed)) => {
                 figures.lists += 1;
-                self.listed(at_ms, &known, prefix, listed);
+                self.listed(at_ms, &known, (prefix, listed), broke);
             }
             (operation, answered) => {
-                self.broke(format!("{operation:?} was answered {answered:?}"));
+                let text = format!("{operation:?} was answered {answered:?}");
+                broke(Invariant::I5, text);
             }
         }
     }
 
-    fn listed(&mut self, at_ms: u64, request: &Request, prefix: &str, listed: &[ListedTimer]) {
+    fn listed(
+        &mut self,
+        at_ms: u64,
+        request: &Request,
+        (prefix, listed): (&str, &[ListedTimer]),
+        broke: &mut impl FnMut(Invariant, String),
+    ) {
         let mut by_id: BTreeMap<&str, &ListedTimer> = BTreeMap::new();
-        let mut broken = Vec::new();
         for timer in listed {
             if by_id.insert(&timer.timer, timer).is_some() {
-                broken.push(format!("{} was listed twice", timer.timer));
+                broke(Invariant::I5, format!("{} was listed twice", timer.timer));
             }
             match self.calls.asked(timer.version) {
                 Some(asked) if asked.timer == timer.timer && asked.due_ms == timer.due_ms => {}
-                _ => broken.push(format!("listed, and never asked for: {timer:?}")),
+                _ => {
+                    let text = format!("listed, and never asked for: {timer:?}");
+                    broke(Invariant::I5, text);
+                }
             }
         }
         let ours = self.timers.range_mut(prefix.to_owned()..);
         for (id, timer) in ours.take_while(|(id, _)| id.starts_with(prefix)) {
             let found = by_id.get(id.as_str()).map(|timer| timer.version);
             let span = (request.invoked_ms, at_ms);
-            if let Some(rule) = timer.listed(span, found, &self.calls) {
-                broken.push(format!("{id} {rule}"));
+            if let Some((invariant, rule)) = timer.listed(span, found, &self.calls) {
+                broke(invariant, format!("{id} {rule}"));
             }
         }
-        self.verdict.broken.extend(broken);
-    }
-
-    fn end(mut self) -> Verdict {
-        if !self.has_begun {
-            self.broke("the history has no beginning");
-        }
-        for (id, timer) in &self.timers {
-            for rule in timer.end(&self.calls, self.rules) {
-                self.verdict.broken.push(format!("{id} {rule}"));
-            }
-        }
-        self.verdict.figures.timers = self.timers.len() as u64;
-        self.verdict.figures.repeated_calls = self.calls.repeated();
-        self.verdict
-    }
-
-    fn broke(&mut self, rule: impl Into<String>) {
-        self.verdict.broken.push(rule.into());
     }
 }

@@ -1,5 +1,6 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use dueline::memory::MemoryStore;
 use dueline::runtime::Clock;
@@ -42,9 +43,13 @@ pub struct Committed<'a> {
     pub now_ms: u64,
     /// Every wake of the partition as the commit left it.
     pub wakes: Vec<Wake>,
-    /// Whether whoever asked had been told before that the outcome is not known.
-    pub is_late: bool,
+    /// When it was asked for, by the monotonic part of the store's clock, if whoever asked had been told
+    /// before that the outcome is not known.
+    pub late_since: Option<Duration>,
 }
+
+/// A group that is committed later, and when it was asked for.
+type Late = (Caller, Partition, Group, Duration);
 
 type Watcher = Box<dyn FnMut(&Committed<'_>) + Send>;
 
@@ -84,7 +89,7 @@ pub struct Arena {
     clock: ManualClock,
     faults: Mutex<Faults>,
     ledger: Mutex<Ledger>,
-    late: Mutex<Vec<(Caller, Partition, Group)>>,
+    late: Mutex<Vec<Late>>,
     watcher: Mutex<Option<Watcher>>,
 }
 
@@ -182,8 +187,8 @@ impl Arena {
     pub fn land_late(&self) -> bool {
         let late = self.late().pop();
         match late {
-            Some((caller, partition, group)) => {
-                let _unheard = self.commit_as(caller, &partition, group, true);
+            Some((caller, partition, group, asked_at)) => {
+                let _unheard = self.commit_as(caller, &partition, group, Some(asked_at));
                 true
             }
             None => false,
@@ -196,7 +201,9 @@ impl Arena {
     }
 
     pub(super) fn put_off(&self, caller: Caller, partition: &Partition, group: Group) {
-        self.late().push((caller, partition.clone(), group));
+        let asked_at = self.clock.monotonic();
+        self.late()
+            .push((caller, partition.clone(), group, asked_at));
     }
 
     /// Counts a call and says what befalls it.
@@ -242,7 +249,7 @@ impl Arena {
         partition: &Partition,
         group: Group,
     ) -> GroupOutcome {
-        self.commit_as(caller, partition, group, false)
+        self.commit_as(caller, partition, group, None)
     }
 
     fn commit_as(
@@ -250,7 +257,7 @@ impl Arena {
         caller: Caller,
         partition: &Partition,
         group: Group,
-        is_late: bool,
+        late_since: Option<Duration>,
     ) -> GroupOutcome {
         let mut done = GroupOutcome::default();
         let mut ledger = self.ledger();
@@ -260,7 +267,7 @@ impl Arena {
                     done.outcomes.push(BatchOutcome::Committed);
                     ledger.committed(caller.source, partition, &batch, self.now_ms());
                     ledger.check_wakes(partition, &self.memory.wakes(), self.now_ms());
-                    self.show(caller, partition, Some(&batch), is_late);
+                    self.show(caller, partition, Some(&batch), late_since);
                 }
                 Ok(lost) => {
                     done.outcomes.push(lost);
@@ -280,12 +287,18 @@ impl Arena {
         done.next_wakes_ms = block_on(self.memory.apply_all(partition, settles)).next_wakes_ms;
         ledger.check_wakes(partition, &self.memory.wakes(), self.now_ms());
         if has_settles {
-            self.show(caller, partition, None, is_late);
+            self.show(caller, partition, None, late_since);
         }
         done
     }
 
-    fn show(&self, caller: Caller, partition: &Partition, batch: Option<&Batch>, is_late: bool) {
+    fn show(
+        &self,
+        caller: Caller,
+        partition: &Partition,
+        batch: Option<&Batch>,
+        late_since: Option<Duration>,
+    ) {
         if let Some(watcher) = self.watcher().as_mut() {
             let mut wakes = self.memory.wakes();
             wakes.retain(|wake| wake.partition == *partition);
@@ -296,7 +309,7 @@ impl Arena {
                 batch,
                 now_ms: self.now_ms(),
                 wakes,
-                is_late,
+                late_since,
             });
         }
     }
@@ -309,7 +322,7 @@ impl Arena {
         self.faults.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn late(&self) -> MutexGuard<'_, Vec<(Caller, Partition, Group)>> {
+    fn late(&self) -> MutexGuard<'_, Vec<Late>> {
         self.late.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

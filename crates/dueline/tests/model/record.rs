@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use dueline::Bytes;
 use dueline::runtime::Clock;
@@ -55,8 +56,8 @@ impl Record {
     }
 
     fn by(&self, actor: usize, what: What) {
-        let true_ms = super::history::START_MS as u64 + self.clock.monotonic().as_millis() as u64;
-        self.recorder.record(true_ms, &self.actors[actor], what);
+        let now_ms = true_ms(self.clock.monotonic());
+        self.recorder.record(now_ms, &self.actors[actor], what);
     }
 
     /// A node begins anew; the number of its handle of the store.
@@ -167,6 +168,10 @@ fn effect_of(told: &EffectTold) -> EffectMark {
     }
 }
 
+fn true_ms(since_start: Duration) -> u64 {
+    super::history::START_MS as u64 + since_start.as_millis() as u64
+}
+
 fn occurrence(of: &model::Occurrence) -> Occurrence {
     Occurrence {
         kind: of.kind.0,
@@ -192,7 +197,8 @@ fn commit_of(committed: &Committed<'_>) -> (usize, Commit) {
         partition: committed.partition.into(),
         store_ms: committed.now_ms,
         wakes: committed.wakes.iter().map(lane_wake).collect(),
-        landed_late: committed.is_late,
+        landed_late: committed.late_since.is_some(),
+        asked_ms: committed.late_since.map(true_ms),
         source: match (committed.batch, committed.source) {
             (None, _) => Source::Store,
             (Some(_), model::Source::Engine) => Source::Engine,
