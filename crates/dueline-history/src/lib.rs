@@ -32,6 +32,7 @@ mod log;
 mod octets;
 mod record;
 mod trace;
+mod witness;
 
 pub use check::{
     Broken, Checker, Checkers, Findings, HISTORIES_PER_MARK, Invariant, Marks, Seen, check_all,
@@ -46,3 +47,4 @@ pub use log::{Log, read};
 pub use octets::Octets;
 pub use record::{Recorder, keep, write};
 pub use trace::{Difference, first_difference, trace_hash};
+pub use witness::{Marked, Witness, scan};
