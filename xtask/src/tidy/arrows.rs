@@ -27,7 +27,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("dueline-compare", &["dueline", "dueline-testkit"]),
     (
         "dueline-faultfs",
-        &["dueline", "dueline-sqlite", "dueline-testkit"],
+        &[
+            "dueline",
+            "dueline-history",
+            "dueline-sqlite",
+            "dueline-testkit",
+        ],
     ),
     (
         "dueline-fuzz",
