@@ -10,7 +10,7 @@ use dueline::store::{Batch, Partition, StoreError, WakeStore, Write};
 use dueline::timers::{Cancelled, Scheduled, TimerKind};
 use dueline_history::{
     Commit, EffectMark, EngineRules, Event, Occurrence, Outcome, Recorder, Recurring, Retries,
-    Source, Told, Verb, VerbName, What, Witness, check_all, keep, scan,
+    Source, Told, Verb, VerbName, What, Witness, check_all, keep, scan, trace_hash,
 };
 use dueline_testkit::ManualClock;
 
@@ -226,7 +226,9 @@ pub(crate) fn judge(
     if broken.is_empty() {
         return Ok(());
     }
-    Err(keep("faultfs", &events, &broken).into())
+    // Tests run side by side: the name tells one history from another.
+    let name = format!("faultfs-{:016x}", trace_hash(&events));
+    Err(keep(&name, &events, &broken).into())
 }
 
 /// A fingerprint of all rows: 64-bit FNV-1a over lengths and bytes.
