@@ -29,6 +29,7 @@ struct Asker {
     actor: Arc<str>,
     node: u16,
     epoch: u64,
+    is_user: bool,
     request: Option<u64>,
     turn: u64,
 }
@@ -52,9 +53,25 @@ impl Witness {
                 actor: format!("node-{node}").into(),
                 node,
                 epoch,
+                is_user: false,
                 request: None,
                 turn: 0,
             }),
+        }
+    }
+
+    /// The same store for users: what commits through it is no engine's, whatever it is.
+    #[must_use]
+    pub fn for_users(&self) -> Self {
+        let mut asker = self.asker().clone();
+        asker.actor = "user".into();
+        asker.is_user = true;
+        Self {
+            inner: Arc::clone(&self.inner),
+            recorder: Arc::clone(&self.recorder),
+            clock: Arc::clone(&self.clock),
+            marked: self.marked,
+            asker: Mutex::new(asker),
         }
     }
 
@@ -94,12 +111,18 @@ impl Witness {
         }
         let wakes = wakes_of(self.inner.as_ref(), partition).await?;
         let asker = self.asker().clone();
+        let by_user = asker.is_user || asker.request.is_some();
+        let source = if by_user {
+            Source::User
+        } else {
+            Source::Engine
+        };
         let mut commits: Vec<Commit> = batches
             .iter()
             .map(|batch| {
                 let (effects, cuts) = (self.marked)(batch);
                 Commit {
-                    source: asker.request.map_or(Source::Engine, |_| Source::User),
+                    source,
                     effects,
                     cuts,
                     has_more: true,
@@ -119,9 +142,9 @@ impl Witness {
             last.wakes = wakes;
         }
         for mut commit in commits {
-            commit.node = asker.request.is_none().then_some(asker.node);
+            commit.node = (!by_user).then_some(asker.node);
             commit.request = asker.request;
-            commit.epoch = asker.request.map_or(asker.epoch, |_| 0);
+            commit.epoch = if by_user { 0 } else { asker.epoch };
             commit.turn = asker.turn;
             commit.store_ms = self.now_ms();
             self.record(What::Commit(commit));

@@ -24,7 +24,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "dueline-bench",
         &["dueline", "dueline-sqlite", "dueline-tokio"],
     ),
-    ("dueline-compare", &["dueline", "dueline-testkit"]),
+    (
+        "dueline-compare",
+        &["dueline", "dueline-history", "dueline-testkit"],
+    ),
     (
         "dueline-faultfs",
         &[
