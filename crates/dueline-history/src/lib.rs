@@ -31,6 +31,7 @@ mod http;
 mod log;
 mod octets;
 mod record;
+mod recorded;
 mod trace;
 mod witness;
 
@@ -46,5 +47,6 @@ pub use http::{Figures, Verdict, check};
 pub use log::{Log, read};
 pub use octets::Octets;
 pub use record::{Recorder, keep, write};
+pub use recorded::{Recorded, RunLog};
 pub use trace::{Difference, first_difference, trace_hash};
 pub use witness::{Marked, Witness, scan};

@@ -11,10 +11,10 @@ use dueline::timers::{
 use dueline_testkit::model::{ActorStore, Arena, Source};
 use dueline_testkit::{ManualClock, SequenceEntropy};
 
-use dueline_history::What;
+use dueline_history::{Recorded, What};
+use dueline_testkit::model::script::{KINDS, Script};
 
-use super::record::Record;
-use super::script::{KINDS, Script};
+use super::record::{NodeLog, Record};
 
 /// What a task came to.
 pub enum Ended {
@@ -62,18 +62,20 @@ pub fn policy() -> RetryPolicy {
 
 /// Three inline kinds of different group sizes and a detached one.
 pub fn registry(runtime: &Runtime, group_max: u16, policy: RetryPolicy) -> Registry {
-    recorded_registry(runtime, group_max, policy, None)
+    recorded_registry(runtime, group_max, policy, &NodeLog(None))
 }
 
 fn recorded_registry(
     runtime: &Runtime,
     group_max: u16,
     policy: RetryPolicy,
-    record: Option<&(Record, usize)>,
+    log: &NodeLog,
 ) -> Registry {
-    let script = || Script {
-        runtime: runtime.clone(),
-        record: record.cloned(),
+    let script = || {
+        let script = Script {
+            runtime: runtime.clone(),
+        };
+        Recorded::new(script, log.clone())
     };
     let mut registry = Registry::new();
     let sizes = [group_max, (group_max / 2).max(1), 1];
@@ -104,8 +106,8 @@ impl Driver {
             Arc::new(clock.clone()),
             Arc::new(SequenceEntropy::new(seed)),
         );
-        let recorded = (record.clone(), node);
-        let registry = recorded_registry(&runtime, group_max, policy(), Some(&recorded));
+        let log = NodeLog(Some((record.clone(), node)));
+        let registry = recorded_registry(&runtime, group_max, policy(), &log);
         let as_store = Arc::clone(&store) as Arc<dyn NamespaceStore>;
         Self {
             engine: Engine::new(as_store, runtime, registry),

@@ -11,9 +11,9 @@ use dueline_testkit::{ManualClock, SequenceEntropy, block_on};
 
 use super::driver::{Driver, Ended, Paused, policy};
 use super::record::Record;
-use super::script::KINDS;
 use super::verb::Request;
 use super::weather::Weather;
+use dueline_testkit::model::script::KINDS;
 
 pub const START_MS: i64 = 1_000_000;
 const CLIENT: usize = 2;

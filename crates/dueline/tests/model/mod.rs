@@ -6,7 +6,6 @@ pub mod history;
 pub mod normal;
 pub mod plan;
 pub mod record;
-pub mod script;
 pub mod verb;
 pub mod weather;
 

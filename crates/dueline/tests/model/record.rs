@@ -6,17 +6,13 @@ use std::time::Duration;
 
 use dueline::Bytes;
 use dueline::runtime::Clock;
-use dueline::store::{Batch, Key, Partition, ReadStore, ScanRange, Write};
-use dueline::timers::DueTimer;
+use dueline::store::{Key, Partition, ReadStore, ScanRange};
 use dueline_history::{
-    Commit, EffectMark, LaneWake, Occurrence, Octets, Recorder, Run, Scan, Source, Told, Verb, What,
+    Commit, EffectMark, LaneWake, Occurrence, Octets, Recorder, RunLog, Scan, Source, Told, Verb,
+    What,
 };
-use dueline_testkit::model::{
-    self, Arena, Committed, cuts_of, effect_key, effect_key_of, effects_of,
-};
+use dueline_testkit::model::{self, Arena, Committed, EffectTold, cuts_of, effects_told};
 use dueline_testkit::{ManualClock, block_on};
-
-pub use dueline_history::Ended;
 
 /// The handles of the first node; the second has the next number. Requests count from 1 below them.
 const NODES: u64 = 1 << 32;
@@ -141,88 +137,34 @@ impl Record {
             wakes: wakes.iter().map(LaneWake::from).collect(),
         }));
     }
+}
 
-    /// A run of a handler begins: it is recorded when it ends, or is dropped.
-    pub fn run<'a>(
-        &'a self,
-        (node, is_call): (usize, bool),
-        partition: &Partition,
-        timer: &DueTimer,
-        now_ms: u64,
-    ) -> Running<'a> {
-        let run = Run {
-            node: node as u16,
-            turn: 0,
-            partition: partition.into(),
-            kind: timer.kind().0,
-            reference: timer.reference().into(),
-            generation: timer.generation(),
-            attempt: timer.attempt(),
-            due_ms: timer.due_at_ms(),
-            now_ms,
-            ended: Ended::Cut,
-        };
-        Running {
-            record: self,
-            is_call,
-            run,
+/// Where the runs of a node are recorded, if anywhere.
+#[derive(Clone)]
+pub struct NodeLog(pub Option<(Record, usize)>);
+
+impl RunLog for NodeLog {
+    fn node(&self) -> u16 {
+        self.0.as_ref().map_or(0, |(_, node)| *node as u16)
+    }
+
+    fn turn(&self) -> u64 {
+        0
+    }
+
+    fn log(&self, what: What) {
+        if let Some((record, node)) = &self.0 {
+            record.by(*node, what);
         }
     }
 }
 
-/// A run under way.
-pub struct Running<'a> {
-    record: &'a Record,
-    is_call: bool,
-    run: Run,
-}
-
-impl Running<'_> {
-    pub fn end(mut self, ended: Ended) {
-        self.run.ended = ended;
-    }
-}
-
-impl Drop for Running<'_> {
-    fn drop(&mut self) {
-        let mut run = self.run.clone();
-        if run.ended == Ended::Cut && std::thread::panicking() {
-            run.ended = Ended::Panic;
-        }
-        let node = usize::from(run.node);
-        let what = if self.is_call {
-            What::Called(run)
-        } else {
-            What::Fire(run)
-        };
-        self.record.by(node, what);
-    }
-}
-
-/// What the row of an effect says: `attempt:u16 due_ms:u64`, and the due that comes next, if any.
-pub fn mark_effect(batch: Batch, timer: &DueTimer, next_due_ms: Option<u64>) -> Batch {
-    let mut said = timer.attempt().to_be_bytes().to_vec();
-    said.extend(timer.due_at_ms().to_be_bytes());
-    said.extend(next_due_ms.iter().flat_map(|due_ms| due_ms.to_be_bytes()));
-    batch.put(effect_key(timer), said)
-}
-
-fn effect_of(batch: &Batch, of: &model::Occurrence) -> EffectMark {
-    let key = effect_key_of(of);
-    let mut said = Bytes::new();
-    for write in &batch.writes {
-        if let Write::Put(at, value) = write
-            && *at == key
-        {
-            said = value.clone();
-        }
-    }
-    let number = |at: usize| Some(u64::from_be_bytes(said.get(at..at + 8)?.try_into().ok()?));
+fn effect_of(told: &EffectTold) -> EffectMark {
     EffectMark {
-        occurrence: occurrence(of),
-        attempt: u16::from_be_bytes([said[0], said[1]]),
-        due_ms: number(2).unwrap(),
-        next_due_ms: number(10),
+        occurrence: occurrence(&told.occurrence),
+        attempt: told.attempt,
+        due_ms: told.due_ms,
+        next_due_ms: told.next_due_ms,
     }
 }
 
@@ -242,14 +184,11 @@ fn commit_of(committed: &Committed<'_>) -> (usize, Commit) {
     let owner = committed.owner;
     let node = (owner >= NODES).then_some(usize::from(owner & 1 == 1));
     let mut commit = match committed.batch {
-        Some(batch) => {
-            let effects = effects_of(batch);
-            Commit {
-                effects: effects.iter().map(|of| effect_of(batch, of)).collect(),
-                cuts: cuts_of(batch).iter().map(occurrence).collect(),
-                ..Commit::of_batch(committed.partition, batch)
-            }
-        }
+        Some(batch) => Commit {
+            effects: effects_told(batch).iter().map(effect_of).collect(),
+            cuts: cuts_of(batch).iter().map(occurrence).collect(),
+            ..Commit::of_batch(committed.partition, batch)
+        },
         None => Commit {
             partition: committed.partition.into(),
             ..Commit::default()

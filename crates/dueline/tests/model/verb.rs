@@ -8,10 +8,10 @@ use dueline::runtime::Runtime;
 use dueline::store::{Batch, BatchOutcome, NamespaceStore, Partition, StoreError, StoreErrorKind};
 use dueline::timers::{Policy, Scheduled, Timer, TimerError, TimerKind, Timers};
 use dueline_history::{Outcome, Told, Verb, VerbName};
+use dueline_testkit::model::script::{KINDS, REFERENCES, random_payload};
 use dueline_testkit::model::{Arena, Random, Source};
 
 use super::record::Record;
-use super::script::{KINDS, REFERENCES, random_payload};
 
 /// A verb of the client, and the row that no verb makes.
 #[derive(Clone, Copy)]
