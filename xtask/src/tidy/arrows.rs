@@ -24,10 +24,18 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "dueline-bench",
         &["dueline", "dueline-sqlite", "dueline-tokio"],
     ),
-    ("dueline-compare", &["dueline", "dueline-testkit"]),
+    (
+        "dueline-compare",
+        &["dueline", "dueline-history", "dueline-testkit"],
+    ),
     (
         "dueline-faultfs",
-        &["dueline", "dueline-sqlite", "dueline-testkit"],
+        &[
+            "dueline",
+            "dueline-history",
+            "dueline-sqlite",
+            "dueline-testkit",
+        ],
     ),
     (
         "dueline-fuzz",
