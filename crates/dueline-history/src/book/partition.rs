@@ -7,7 +7,7 @@ use dueline::rows::{LaneHead, NameKey, TimerKey, class, is_of_class, is_reserved
 use dueline::timers::TimerKind;
 
 use super::place::{Change, Place, Put, occurrence_of};
-use crate::{Commit, LaneWake, Occurrence, Octets};
+use crate::{Commit, LaneWake, Occurrence, Octets, Source};
 
 /// A partition as its commits left it.
 #[derive(Clone, Debug, Default)]
@@ -213,7 +213,13 @@ impl PartitionBook {
                     Change::Gone { from }
                 }
                 (Some(from), Some(to)) => {
-                    Arc::make_mut(to).put.scheduled = from.put.scheduled.clone();
+                    let place = Arc::make_mut(to);
+                    place.put.scheduled = from.put.scheduled.clone();
+                    place.put.hurried_to_ms = if commit.source == Source::User {
+                        from.put.hurried_to_ms.min(place.at_ms)
+                    } else {
+                        from.put.hurried_to_ms
+                    };
                     if from.is_same_row(to) {
                         continue;
                     }

@@ -39,6 +39,9 @@ pub struct Put {
     pub actor: Arc<str>,
     /// In this epoch.
     pub epoch: u64,
+    /// The earliest due that a user has given the occurrence, if earlier than the one asked for: it
+    /// was made to fire now.
+    pub hurried_to_ms: u64,
 }
 
 /// Who scheduled an occurrence.
@@ -65,6 +68,7 @@ impl Put {
             turn,
             actor: Arc::clone(&event.actor),
             epoch,
+            hurried_to_ms: u64::MAX,
         }
     }
 }
@@ -109,6 +113,11 @@ impl Place {
         self.header
             .as_ref()
             .map_or(self.at_ms, |header| header.original_due_ms)
+    }
+
+    /// Before this time it must not take effect: its due, or the time to which a user has hurried it.
+    pub fn may_fire_at_ms(&self) -> u64 {
+        self.due_ms().min(self.put.hurried_to_ms)
     }
 
     /// Whether a run of it is claimed.

@@ -2,7 +2,7 @@
 //! the skew that is declared; a call goes out no earlier.
 
 use super::{Checker, Findings, Invariant, Seen};
-use crate::What;
+use crate::{Occurrence, What};
 use crate::book::{Change, Place};
 
 #[derive(Debug, Default)]
@@ -15,10 +15,21 @@ impl Checker for Early {
         let is_truly_early = |due_ms: u64| {
             skew_ms.is_some_and(|skew_ms| seen.event.at_ms.saturating_add(skew_ms) < due_ms)
         };
-        if let What::Called(run) = &seen.event.what
-            && (seen.book.latest_store_ms < run.due_ms || is_truly_early(run.due_ms))
-        {
-            broke(format!("was called early: {run:?}"));
+        if let What::Called(run) = &seen.event.what {
+            let occurrence = Occurrence {
+                kind: run.kind,
+                reference: run.reference.clone(),
+                generation: run.generation,
+            };
+            let partition = seen.book.partitions.get(&run.partition);
+            let place = partition.and_then(|it| it.places.get(&occurrence));
+            // A timer that is gone was called in time or not at all: it went by a commit.
+            let may_fire_at_ms = place.map_or(run.due_ms, |place| place.may_fire_at_ms());
+            let is_gone = partition.is_some_and(|it| it.gone.contains_key(&occurrence));
+            let is_early = seen.book.latest_store_ms < may_fire_at_ms;
+            if !is_gone && (is_early || is_truly_early(may_fire_at_ms)) {
+                broke(format!("was called early: {run:?}"));
+            }
         }
         let Some((commit, _)) = seen.commit() else {
             return;
@@ -33,7 +44,7 @@ impl Checker for Early {
                 .any(|mark| mark.occurrence == from.occurrence);
             if is_effect
                 && (is_early(from, commit.store_ms, seen.book.latest_store_ms)
-                    || is_truly_early(from.due_ms()))
+                    || is_truly_early(from.may_fire_at_ms()))
             {
                 broke(format!(
                     "took effect early, at {}: {from:?}",
@@ -48,8 +59,8 @@ impl Checker for Early {
 /// step back while a call runs.
 fn is_early(from: &Place, store_ms: u64, latest_ms: u64) -> bool {
     if from.is_claimed() {
-        latest_ms < from.due_ms()
+        latest_ms < from.may_fire_at_ms()
     } else {
-        store_ms < from.due_ms() || store_ms < from.at_ms
+        store_ms < from.may_fire_at_ms() || store_ms < from.at_ms
     }
 }

@@ -61,6 +61,8 @@ pub(crate) struct Origin {
     pub(crate) epoch: u64,
     pub(crate) tag: Tag,
     pub(crate) late: bool,
+    /// When it was asked for, by the true time.
+    pub(crate) asked_ms: u64,
 }
 
 /// A commit that is not durable yet.

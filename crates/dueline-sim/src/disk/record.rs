@@ -46,6 +46,7 @@ impl Disk {
                 cuts: model::cuts_of(batch).into_iter().map(occurrence).collect(),
                 wakes,
                 landed_late: origin.late,
+                asked_ms: origin.late.then_some(origin.asked_ms),
             };
             self.recorder.event(&origin.actor, What::Commit(commit));
         }

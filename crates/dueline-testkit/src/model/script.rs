@@ -198,7 +198,7 @@ impl Script {
                 Ok(Fired::Done(self.log(ctx, timer, done).await?))
             }
             Op::Hang if failing => pending().await,
-            Op::OwnName if failing => {
+            Op::OwnName if failing && timer.is_named() => {
                 let own = NameKey {
                     kind: timer.kind(),
                     reference: timer.reference().clone(),
