@@ -117,10 +117,7 @@ impl TickRun<'_> {
             .store
             .apply_all(self.partition, Group { batches, settles })
             .await;
-        let lost = done.outcomes.iter().any(|done| !done.is_committed());
-        if !(lost && planted(Mutant::LostEffectsStayVisible)) {
-            self.overlay.clear();
-        }
+        self.overlay.clear();
         let settled = done.next_wakes_ms.len() == kinds.len();
         for (kind, next) in kinds.into_iter().zip(done.next_wakes_ms) {
             self.note_settled(kind, next);
