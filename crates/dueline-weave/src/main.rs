@@ -1,0 +1,77 @@
+//! `dueline-weave [--schedules N] [--first-seed S] [--more-preemptions P] [model [bug]]`: explores all models,
+//! or one, or one with a bug in it.
+#![allow(
+    clippy::print_stdout,
+    reason = "a command line tool answers on its standard output"
+)]
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use dueline_weave::{Effort, Model, models};
+
+const USAGE: &str =
+    "usage: dueline-weave [--schedules N] [--first-seed S] [--more-preemptions P] [model [bug]]";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(complaint) => {
+            println!("error: {complaint}\n\n{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// A broken promise ends it with a panic, and says where; under loom perhaps by an abort, since other threads of
+/// the model are in the middle of something.
+fn run(arguments: &[String]) -> Result<(), String> {
+    let mut effort = Effort::default();
+    let mut words = Vec::new();
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        let mut number = || {
+            let number = rest.next().and_then(|text| text.parse().ok());
+            number.ok_or_else(|| format!("`{argument}` takes a whole number"))
+        };
+        match argument.as_str() {
+            "--schedules" => effort.schedules = number()?,
+            "--first-seed" => effort.first_seed = number()? as u64,
+            "--more-preemptions" => effort.more_preemptions = number()?,
+            option if option.starts_with('-') => {
+                return Err(format!("there is no option `{option}`"));
+            }
+            word => words.push(word),
+        }
+    }
+    match words.as_slice() {
+        [] => models().for_each(|model| told(model, effort)),
+        [name] => told(named(name)?, effort),
+        [name, bug] => {
+            let model = named(name)?;
+            let bug = model.bugs.iter().find(|known| *known == bug);
+            let bug = bug.ok_or_else(|| format!("`{name}` has the bugs {:?}", model.bugs))?;
+            let explored = model.explore(effort, Some(bug));
+            println!("{name} did not find {bug} in {} interleavings", explored);
+        }
+        _ => return Err("one model and one bug at a time".to_owned()),
+    }
+    Ok(())
+}
+
+fn named(name: &str) -> Result<&'static Model, String> {
+    models()
+        .find(|model| model.name == name)
+        .ok_or_else(|| format!("there is no model `{name}`"))
+}
+
+fn told(model: &Model, effort: Effort) {
+    let began = Instant::now();
+    let explored = model.explore(effort, None);
+    println!(
+        "{}: {explored} interleavings, {:.1} s",
+        model.name,
+        began.elapsed().as_secs_f64()
+    );
+}
