@@ -101,18 +101,6 @@ pub const BUGS: &[Bug] = &[
             Push::Eager => !std::mem::replace"#,
     },
     Bug {
-        name: "close_leaves_callers_waiting_for_room",
-        file: "dueline-sqlite/src/inbox.rs",
-        place: "        state.closed = true;
-        let room = std::mem::take(&mut state.waiting_for_room);",
-        switch: r#"
-        state.closed = true;
-        let mut room = std::mem::take(&mut state.waiting_for_room);
-        if PLANTED::is("close_leaves_callers_waiting_for_room") {
-            std::mem::swap(&mut room, &mut state.waiting_for_room);
-        }"#,
-    },
-    Bug {
         name: "close_wakes_nobody",
         file: "dueline-sqlite/src/inbox.rs",
         place: "        self.pushed.notify_all();",

@@ -10,9 +10,9 @@ pub(crate) const WHO_WAITS_AT_THE_GATE_GOES_ON: Model = Model {
     name: "who_waits_at_the_gate_goes_on",
     bugs: &["gate_changes_without_its_lock"],
     explore: |effort| {
-        explore(3, effort, held_and_released)
-            + explore(3, effort, held_and_failed)
-            + explore(3, effort, held_and_closed)
+        explore(2, effort, held_and_released)
+            + explore(2, effort, held_and_failed)
+            + explore(2, effort, held_and_closed)
     },
 };
 

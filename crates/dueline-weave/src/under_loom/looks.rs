@@ -16,7 +16,7 @@ const KIND: TimerKind = TimerKind(16);
 pub(crate) const A_RAISED_SIGNAL_IS_SEEN: Model = Model {
     name: "a_raised_signal_is_seen",
     bugs: &["signal_notifies_before_it_raises"],
-    explore: |effort| explore(3, effort, a_raised_signal_is_seen),
+    explore: |effort| explore(4, effort, a_raised_signal_is_seen),
 };
 
 /// Two threads leave something and raise the signal; a third waits until it has both.
@@ -81,7 +81,7 @@ pub(crate) const NO_LOOK_IS_SLEPT_OVER: Model = Model {
         "only_the_first_look_wakes",
         "signal_notifies_before_it_raises",
     ],
-    explore: |effort| explore(3, effort, no_look_is_slept_over),
+    explore: |effort| explore(4, effort, no_look_is_slept_over),
 };
 
 /// The driver has a wake at 50. Two commits tell of 20 and 10: it must not sleep until 50 nor until
@@ -113,7 +113,7 @@ pub(crate) const A_COMMIT_BESIDE_A_READING_IS_FOUND: Model = Model {
         "close_forgets_what_was_noted",
         "sleep_is_published_after_the_looks_are_read",
     ],
-    explore: |effort| explore(3, effort, a_commit_beside_a_reading_is_found),
+    explore: |effort| explore(4, effort, a_commit_beside_a_reading_is_found),
 };
 
 /// The driver reads the store while two threads commit to it: what the reading does not see has been

@@ -70,9 +70,9 @@ pub(crate) const A_JOB_RUNS_OR_IS_DROPPED: Model = Model {
         "stage_is_entered_and_nobody_told",
     ],
     explore: |effort| {
-        explore(2, effort, || job_runs_or_is_dropped(true))
-            + explore(2, effort, || job_runs_or_is_dropped(false))
-            + explore(2, effort, a_job_runs_without_a_stop)
+        explore(3, effort, || job_runs_or_is_dropped(true))
+            + explore(3, effort, || job_runs_or_is_dropped(false))
+            + explore(3, effort, a_job_runs_without_a_stop)
     },
 };
 
@@ -117,7 +117,7 @@ pub(crate) const A_WOKEN_JOB_IS_POLLED: Model = Model {
         "wake_during_a_poll_is_taken_for_an_old_one",
         "thread_is_woken_before_its_job_is_ready",
     ],
-    explore: |effort| explore(2, effort, a_woken_job_is_polled),
+    explore: |effort| explore(4, effort, a_woken_job_is_polled),
 };
 
 /// A job waits for two things that another thread does, each with a wake.

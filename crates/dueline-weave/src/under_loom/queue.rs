@@ -75,8 +75,8 @@ pub(crate) const WHAT_IS_QUEUED_IS_SERVED: Model = Model {
         "close_wakes_nobody",
     ],
     explore: |effort| {
-        explore(2, effort, || what_is_queued_is_served(1))
-            + explore(2, effort, || what_is_queued_is_served(2))
+        explore(3, effort, || what_is_queued_is_served(1))
+            + explore(3, effort, || what_is_queued_is_served(2))
     },
 };
 
@@ -117,8 +117,8 @@ fn what_is_queued_is_served(capacity: usize) {
 
 pub(crate) const A_CLOSED_QUEUE_SERVES_OR_REFUSES: Model = Model {
     name: "a_closed_queue_serves_or_refuses",
-    bugs: &["close_leaves_callers_waiting_for_room", "close_wakes_nobody"],
-    explore: |effort| explore(2, effort, a_closed_queue_serves_or_refuses),
+    bugs: &["close_wakes_nobody"],
+    explore: |effort| explore(3, effort, a_closed_queue_serves_or_refuses),
 };
 
 /// A queue with room for one is closed while a thread pushes twice: each item is served once, or
