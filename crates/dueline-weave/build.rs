@@ -78,7 +78,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var("OUT_DIR")?);
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src/bugs.rs");
-    let mut unplaced: Vec<&str> = bugs::BUGS.iter().map(|bug| bug.name).collect();
+    let mut unplaced: Vec<&str> = bugs::BUGS.iter().chain(bugs::SEAMS).map(|bug| bug.name).collect();
     for copy in COPIES {
         let from = here.join("..").join(copy.package).join("src");
         println!("cargo::rerun-if-changed={}", from.display());
@@ -125,7 +125,7 @@ fn sources(root: &Path, folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
 /// The text with a switch at the place of each bug of this file. A bug whose place is not found once
 /// is left out, which a test reports.
 fn with_bugs(path: &str, mut text: String, unplaced: &mut Vec<&str>) -> String {
-    for bug in bugs::BUGS.iter().filter(|bug| bug.file == path) {
+    for bug in bugs::BUGS.iter().chain(bugs::SEAMS).filter(|bug| bug.file == path) {
         if text.matches(bug.place).count() == 1 {
             text = text.replace(bug.place, bug.switch);
             unplaced.retain(|name| *name != bug.name);
@@ -144,7 +144,7 @@ fn moved(text: &str, copy: &Copy) -> String {
         .replace("std::sync::", &format!("crate::{checker}::sync::"))
         .replace("std::thread", &format!("crate::{checker}::thread"))
         .replace("thread_local! {", &format!("crate::{checker}::thread_local! {{"))
-        .replace("PLANTED::", "crate::planted::")
+        .replace("WEAVE::", "crate::")
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Box<dyn Error>> {

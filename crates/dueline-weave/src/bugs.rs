@@ -20,7 +20,7 @@ pub const BUGS: &[Bug] = &[
         file: "dueline-tokio/src/signal.rs",
         place: "            *raised = true;\n",
         switch: r#"
-            if PLANTED::is("signal_notifies_before_it_raises") {
+            if WEAVE::planted::is("signal_notifies_before_it_raises") {
                 drop(raised);
                 self.changed.notify_one();
                 *self.lock() = true;
@@ -34,7 +34,7 @@ pub const BUGS: &[Bug] = &[
         file: "dueline-tokio/src/looks.rs",
         place: "        table.asleep_until_ms = first.map_or",
         switch: r#"
-        if PLANTED::is("sleep_is_published_after_the_looks_are_read") {
+        if WEAVE::planted::is("sleep_is_published_after_the_looks_are_read") {
             drop(table);
             table = self.lock();
         }
@@ -47,14 +47,14 @@ pub const BUGS: &[Bug] = &[
         switch: r#"
         let is_first = table.groups.iter().all(|group| group.times_ms.len() == 1);
         let wakes = earliest_ms < table.asleep_until_ms
-            && (is_first || !PLANTED::is("only_the_first_look_wakes"));"#,
+            && (is_first || !WEAVE::planted::is("only_the_first_look_wakes"));"#,
     },
     Bug {
         name: "close_forgets_what_was_noted",
         file: "dueline-tokio/src/looks.rs",
         place: "group.limit(horizon_ms.min(group.horizon_ms));",
         switch: r#"
-            if PLANTED::is("close_forgets_what_was_noted") {
+            if WEAVE::planted::is("close_forgets_what_was_noted") {
                 group.times_ms.clear();
             }
             group.limit(horizon_ms.min(group.horizon_ms));"#,
@@ -65,7 +65,7 @@ pub const BUGS: &[Bug] = &[
         place: "        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         if self.state.load(Ordering::Acquire) == from {",
         switch: r#"
-        let _changing = (!PLANTED::is("gate_changes_without_its_lock"))
+        let _changing = (!WEAVE::planted::is("gate_changes_without_its_lock"))
             .then(|| self.changing.lock().unwrap_or_else(PoisonError::into_inner));
         if self.state.load(Ordering::Acquire) == from {"#,
     },
@@ -74,7 +74,7 @@ pub const BUGS: &[Bug] = &[
         file: "dueline-sqlite/src/oneshot.rs",
         place: "let before = std::mem::replace(&mut *self.lock(), state);",
         switch: r#"
-        let before = if PLANTED::is("answer_takes_the_waker_first") {
+        let before = if WEAVE::planted::is("answer_takes_the_waker_first") {
             let waker = match &mut *self.lock() {
                 State::Waiting(waker) => waker.take(),
                 _ => None,
@@ -90,14 +90,14 @@ pub const BUGS: &[Bug] = &[
         file: "dueline-sqlite/src/inbox.rs",
         place: "state.urgent = !state.items.is_empty();",
         switch: r#"state.urgent = !state.items.is_empty()
-            && !PLANTED::is("what_is_left_in_the_queue_is_forgotten");"#,
+            && !WEAVE::planted::is("what_is_left_in_the_queue_is_forgotten");"#,
     },
     Bug {
         name: "push_wakes_without_saying_why",
         file: "dueline-sqlite/src/inbox.rs",
         place: "            Push::Eager => !std::mem::replace",
         switch: r#"
-            Push::Eager if PLANTED::is("push_wakes_without_saying_why") => true,
+            Push::Eager if WEAVE::planted::is("push_wakes_without_saying_why") => true,
             Push::Eager => !std::mem::replace"#,
     },
     Bug {
@@ -105,7 +105,7 @@ pub const BUGS: &[Bug] = &[
         file: "dueline-sqlite/src/inbox.rs",
         place: "        self.pushed.notify_all();",
         switch: r#"
-        if !PLANTED::is("close_wakes_nobody") {
+        if !WEAVE::planted::is("close_wakes_nobody") {
             self.pushed.notify_all();
         }"#,
     },
@@ -115,7 +115,7 @@ pub const BUGS: &[Bug] = &[
         place: "        let mut table = self.lock();
         let refused = table.stage == Stage::Stopped || (is_tick && table.stage > Stage::Running);",
         switch: r#"
-        let early = PLANTED::is("push_looks_at_the_stage_before_it_locks").then(|| self.stage());
+        let early = WEAVE::planted::is("push_looks_at_the_stage_before_it_locks").then(|| self.stage());
         let mut table = self.lock();
         let stage = early.unwrap_or(table.stage);
         let refused = stage == Stage::Stopped || (is_tick && stage > Stage::Running);"#,
@@ -125,7 +125,7 @@ pub const BUGS: &[Bug] = &[
         file: "dueline-tokio/src/work/pool.rs",
         place: "        if job.is_none() && has_room {\n",
         switch: r#"
-        if PLANTED::is("thread_is_noted_as_waiting_too_late") {
+        if WEAVE::planted::is("thread_is_noted_as_waiting_too_late") {
             drop(table);
             table = self.lock();
         }
@@ -139,7 +139,7 @@ pub const BUGS: &[Bug] = &[
             signal.raise();",
         switch: r#"
         for signal in &self.signals {
-            if PLANTED::is("stage_is_entered_and_nobody_told") {
+            if WEAVE::planted::is("stage_is_entered_and_nobody_told") {
                 break;
             }
             signal.raise();"#,
@@ -149,7 +149,7 @@ pub const BUGS: &[Bug] = &[
         file: "dueline-tokio/src/work/executor.rs",
         place: "        place.mark.queued.store(false, Ordering::Release);",
         switch: r#"
-        if !PLANTED::is("wake_during_a_poll_is_taken_for_an_old_one") {
+        if !WEAVE::planted::is("wake_during_a_poll_is_taken_for_an_old_one") {
             place.mark.queued.store(false, Ordering::Release);
         }"#,
     },
@@ -159,7 +159,7 @@ pub const BUGS: &[Bug] = &[
         place: "        if over {
             let ended = place.running.take();",
         switch: r#"
-        if PLANTED::is("wake_during_a_poll_is_taken_for_an_old_one") {
+        if WEAVE::planted::is("wake_during_a_poll_is_taken_for_an_old_one") {
             place.mark.queued.store(false, Ordering::Release);
         }
         if over {
@@ -171,7 +171,7 @@ pub const BUGS: &[Bug] = &[
         place: "            self.ready.push(self.slot);
             self.ready.signal.raise();",
         switch: r#"
-            if PLANTED::is("thread_is_woken_before_its_job_is_ready") {
+            if WEAVE::planted::is("thread_is_woken_before_its_job_is_ready") {
                 self.ready.signal.raise();
                 self.ready.push(self.slot);
                 return;
@@ -184,11 +184,61 @@ pub const BUGS: &[Bug] = &[
         file: "dueline-tokio/src/busy.rs",
         place: "            std::mem::take(&mut table.waiting)\n",
         switch: r#"
-            if PLANTED::is("one_of_those_that_wait_for_idle_is_woken") {
+            if WEAVE::planted::is("one_of_those_that_wait_for_idle_is_woken") {
                 table.waiting.pop().into_iter().collect()
             } else {
                 std::mem::take(&mut table.waiting)
             }
 "#,
     },
+    Bug {
+        name: "queue_is_looked_at_before_the_connection_is_free",
+        file: "dueline-sqlite/src/commit.rs",
+        place: "        let replies = self.run_some(&mut side);
+        drop(side);",
+        switch: r#"
+        let replies = self.run_some(&mut side);
+        let looked_empty =
+            WEAVE::planted::is("queue_is_looked_at_before_the_connection_is_free")
+                && self.writes.is_empty();
+        drop(side);"#,
+    },
+    Bug {
+        name: "queue_is_looked_at_before_the_connection_is_free",
+        file: "dueline-sqlite/src/commit.rs",
+        place: "        if !self.writes.is_empty() {
+            self.writes.nudge();",
+        switch: r#"
+        let too_early = WEAVE::planted::is("queue_is_looked_at_before_the_connection_is_free");
+        if !(if too_early { looked_empty } else { self.writes.is_empty() }) {
+            self.writes.nudge();"#,
+    },
+    Bug {
+        name: "failed_store_wakes_nobody",
+        file: "dueline-sqlite/src/commit.rs",
+        place: "            *side = None;
+            self.writes.nudge();",
+        switch: r#"
+            *side = None;
+            if !WEAVE::planted::is("failed_store_wakes_nobody") {
+                self.writes.nudge();
+            }"#,
+    },
+    Bug {
+        name: "checkpoint_leaves_what_came_meanwhile",
+        file: "dueline-sqlite/src/checkpoint.rs",
+        place: "        self.writes.nudge();",
+        switch: r#"
+        if !WEAVE::planted::is("checkpoint_leaves_what_came_meanwhile") {
+            self.writes.nudge();
+        }"#,
+    },
 ];
+
+/// Places where a model has a say in what the world around the product does.
+pub const SEAMS: &[Bug] = &[Bug {
+    name: "commit_statement",
+    file: "dueline-sqlite/src/commit.rs",
+    place: r#"side.backend.control("COMMIT")"#,
+    switch: r#"WEAVE::under_shuttle::commits::commit(|| side.backend.control("COMMIT"))"#,
+}];

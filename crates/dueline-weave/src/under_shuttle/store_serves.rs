@@ -1,0 +1,132 @@
+//! Callers of every sort at one SQLite store, while it stays open.
+
+use std::task::{Context, Waker};
+
+use dueline::store::{Batch, BatchOutcome, NamespaceStore, ReadStore, StoreError, WakeStore};
+use dueline_testkit::{ManualClock, partition};
+use shuttle::future::block_on;
+use tempfile::TempDir;
+
+use super::store::{Durability, Options, SqliteStore};
+use super::sync::Arc;
+use super::{explore, thread};
+use crate::model::Model;
+
+/// A store in a folder of its own.
+pub(super) fn open(folder: &TempDir) -> SqliteStore {
+    let options = Options::new(Arc::new(ManualClock::new(1_000)))
+        .durability(Durability::ProcessCrash)
+        .reader_threads(1);
+    match SqliteStore::open(folder.path().join("timers.db"), options) {
+        Ok(store) => store,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+pub(super) fn folder() -> TempDir {
+    tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A batch that can be committed once.
+fn put(key: &'static str) -> Batch {
+    Batch::new().require_absent(key).put(key, "v")
+}
+
+/// One apply of a caller that must not block.
+pub(super) fn apply(store: &SqliteStore, key: &'static str) -> Result<BatchOutcome, StoreError> {
+    block_on(store.apply(&partition("home"), put(key)))
+}
+
+/// One apply of a thread that may block, and commits itself if it can.
+pub(super) fn apply_blocking(
+    store: &Arc<dyn WakeStore>,
+    key: &'static str,
+) -> Result<BatchOutcome, StoreError> {
+    let home = partition("home");
+    let mut applied = store.apply(&home, put(key));
+    let now = applied
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()));
+    store.before_park();
+    match now {
+        std::task::Poll::Ready(done) => done,
+        std::task::Poll::Pending => block_on(applied),
+    }
+}
+
+/// One apply whose caller goes away as soon as it is queued.
+pub(super) fn apply_and_leave(store: &SqliteStore, key: &'static str) {
+    let home = partition("home");
+    let mut applied = store.apply(&home, put(key));
+    let now = applied
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()));
+    assert!(now.is_pending() || matches!(now, std::task::Poll::Ready(_)));
+}
+
+pub(super) fn blocking(store: &SqliteStore) -> Arc<dyn WakeStore> {
+    match store.for_blocking_threads() {
+        Some(store) => store,
+        None => panic!("a store on SQLite has a handle for threads that may block"),
+    }
+}
+
+pub(super) fn has(store: &SqliteStore, key: &'static str) -> bool {
+    match block_on(store.get(&partition("home"), &key.into())) {
+        Ok(value) => value.is_some(),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+pub(super) fn committed(done: &Result<BatchOutcome, StoreError>) -> bool {
+    matches!(done, Ok(BatchOutcome::Committed))
+}
+
+pub(crate) const EVERY_APPLY_IS_ANSWERED: Model = Model {
+    name: "every_apply_is_answered",
+    bugs: &["push_wakes_without_saying_why", "answer_takes_the_waker_first"],
+    explore: |effort| explore(true, effort, callers_of_every_sort),
+};
+
+pub(crate) const NOBODY_WAITS_FOR_TIME: Model = Model {
+    name: "nobody_waits_for_time",
+    bugs: &[
+        "queue_is_looked_at_before_the_connection_is_free",
+        "checkpoint_leaves_what_came_meanwhile",
+        "push_wakes_without_saying_why",
+    ],
+    explore: |effort| explore(false, effort, callers_of_every_sort),
+};
+
+/// One that awaits, two that may block, one that goes away and one that checkpoints: every answer is
+/// `Committed`, what is answered is there, and so is what was queued by the one that went away.
+fn callers_of_every_sort() {
+    let folder = folder();
+    let store = open(&folder);
+    let awaiting = {
+        let store = store.clone();
+        thread::spawn(move || {
+            assert!(committed(&apply(&store, "awaited-1")));
+            assert!(has(&store, "awaited-1"));
+            assert!(committed(&apply(&store, "awaited-2")));
+        })
+    };
+    let blocked = ["blocking-1", "blocking-2"].map(|key| {
+        let store = blocking(&store);
+        thread::spawn(move || assert!(committed(&apply_blocking(&store, key))))
+    });
+    let leaving = {
+        let store = store.clone();
+        thread::spawn(move || apply_and_leave(&store, "left"))
+    };
+    assert!(store.checkpoint().is_ok());
+    for thread in blocked.into_iter().chain([awaiting, leaving]) {
+        assert!(thread.join().is_ok());
+    }
+    // Behind it in the queue.
+    assert!(committed(&apply(&store, "last")));
+    for key in ["awaited-1", "awaited-2", "blocking-1", "blocking-2", "left", "last"] {
+        assert!(has(&store, key), "{key}");
+    }
+    store.close();
+}
