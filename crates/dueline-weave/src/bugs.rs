@@ -93,6 +93,16 @@ pub const BUGS: &[Bug] = &[
             && !WEAVE::planted::is("what_is_left_in_the_queue_is_forgotten");"#,
     },
     Bug {
+        name: "nudge_is_taken_with_what_is_queued",
+        file: "dueline-sqlite/src/inbox.rs",
+        place: "        let more = state.urgent;",
+        switch: r#"
+        if WEAVE::planted::is("nudge_is_taken_with_what_is_queued") {
+            state.nudged = false;
+        }
+        let more = state.urgent;"#,
+    },
+    Bug {
         name: "push_wakes_without_saying_why",
         file: "dueline-sqlite/src/inbox.rs",
         place: "            Push::Eager => !std::mem::replace",

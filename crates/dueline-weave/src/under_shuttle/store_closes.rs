@@ -56,7 +56,10 @@ fn closed_under_its_callers() {
 
 pub(crate) const A_FAILED_STORE_OPENS_AGAIN: Model = Model {
     name: "a_failed_store_opens_again",
-    bugs: &["failed_store_wakes_nobody"],
+    bugs: &[
+        "failed_store_wakes_nobody",
+        "nudge_is_taken_with_what_is_queued",
+    ],
     explore: |effort| {
         explore(true, effort, || failed_under_its_callers(Fault::Before))
             + explore(true, effort, || failed_under_its_callers(Fault::After))

@@ -1,5 +1,6 @@
 //! Callers of every sort at one SQLite store, while it stays open.
 
+use std::path::Path;
 use std::task::{Context, Waker};
 
 use dueline::store::{Batch, BatchOutcome, NamespaceStore, ReadStore, StoreError, WakeStore};
@@ -12,6 +13,8 @@ use super::sync::Arc;
 use super::{explore, thread};
 use crate::model::Model;
 
+const IN_MEMORY: &str = "/dev/shm";
+
 /// A store in a folder of its own.
 pub(super) fn open(folder: &TempDir) -> SqliteStore {
     let options = Options::new(Arc::new(ManualClock::new(1_000)))
@@ -23,8 +26,15 @@ pub(super) fn open(folder: &TempDir) -> SqliteStore {
     }
 }
 
+/// A folder in memory where the system has such: thousands of databases are made, and what a disk loses
+/// is looked for elsewhere.
 pub(super) fn folder() -> TempDir {
-    tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"))
+    let made = if Path::new(IN_MEMORY).is_dir() {
+        tempfile::tempdir_in(IN_MEMORY)
+    } else {
+        tempfile::tempdir()
+    };
+    made.unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// A batch that can be committed once.
