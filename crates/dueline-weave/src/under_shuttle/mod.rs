@@ -3,18 +3,30 @@
 pub(crate) mod commits;
 pub(crate) mod sync;
 
+mod driver_runs;
+mod driver_stops;
+mod driver_world;
 mod store_closes;
 mod store_serves;
 
-pub(crate) use shuttle::{thread, thread_local};
+pub(crate) use shuttle::thread_local;
 
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner};
 
 use crate::model::{Effort, Model};
 
+/// What takes the place of `std::thread` in the copies.
+pub(crate) mod thread {
+    pub(crate) use shuttle::thread::*;
+
+    /// The models say themselves how many threads they want.
+    pub(crate) fn available_parallelism() -> std::io::Result<std::num::NonZeroUsize> {
+        std::thread::available_parallelism()
+    }
+}
+
 /// The driver.
-#[cfg(any())]
 #[allow(warnings, reason = "copied: the product's own files, of which not all is used here")]
 pub(crate) mod driver {
     include!(concat!(env!("OUT_DIR"), "/under_shuttle/driver/lib.rs"));
@@ -30,6 +42,9 @@ pub(crate) const MODELS: &[Model] = &[
     store_serves::EVERY_APPLY_IS_ANSWERED,
     store_serves::NOBODY_WAITS_FOR_TIME,
     store_closes::A_CLOSING_STORE_KEEPS_WHAT_IT_ACKNOWLEDGED,
+    driver_runs::NO_TIMER_IS_SLEPT_OVER,
+    driver_stops::A_STOP_LOSES_NOTHING,
+    driver_stops::EVERY_STOP_ENDS,
     store_closes::A_FAILED_STORE_OPENS_AGAIN,
 ];
 
