@@ -10,7 +10,7 @@ const LAG_MS: u64 = 500;
 fn event(at_ms: u64, what: What) -> Event {
     Event {
         at_ms,
-        actor: "test".to_owned(),
+        actor: "test".into(),
         what,
     }
 }
@@ -20,6 +20,7 @@ fn begin() -> Event {
         seed: 1,
         deadline_ms: DEADLINE_MS,
         lag_ms: LAG_MS,
+        rules: None,
     };
     event(0, what)
 }

@@ -108,6 +108,11 @@ impl Runtime {
     /// of one millisecond count up without meeting the next millisecond's.
     pub fn draw_generation(&self) -> u64 {
         const NOW_MS_MAX: u64 = (1 << 44) - 1;
+        #[cfg(dueline_mutants)]
+        if let Some(bits) = crate::mutants::generation_bits() {
+            let last = self.last_generation.fetch_add(1, Ordering::AcqRel);
+            return last.wrapping_add(1) & ((1 << bits) - 1);
+        }
         let fresh = (self.now_ms().min(NOW_MS_MAX) << 20) | (self.random_u64() >> 46);
         let mut last = self.last_generation.load(Ordering::Relaxed);
         loop {

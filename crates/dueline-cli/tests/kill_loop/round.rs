@@ -30,7 +30,7 @@ pub(crate) fn play(seed: u64, kill_count: u64) -> Figures {
     let record = |what| {
         let event = Event {
             at_ms: now_ms(),
-            actor: "supervisor".to_owned(),
+            actor: "supervisor".into(),
             what,
         };
         log.append(&event).expect("the history can be written");
@@ -39,6 +39,7 @@ pub(crate) fn play(seed: u64, kill_count: u64) -> Figures {
         seed,
         deadline_ms: DEADLINE_MS,
         lag_ms: LAG_MS,
+        rules: None,
     });
     let receiver = Receiver::start();
     receiver.refuse_every(REFUSE_EVERY);

@@ -106,7 +106,6 @@ impl Checker {
                     lag_ms: *lag_ms,
                 };
             }
-            What::Ready => {}
             What::Killed => self.verdict.figures.kills += 1,
             What::Invoke { request, operation } => self.invoke(event.at_ms, *request, operation),
             What::Answer { request, answered } => self.answer(event.at_ms, *request, answered),
@@ -136,6 +135,8 @@ impl Checker {
                     ));
                 }
             }
+            // What engines see is held to rules of its own.
+            _ => {}
         }
     }
 

@@ -60,6 +60,31 @@ pub fn effect_key_of(occurrence: &Occurrence) -> Key {
     marker(EFFECT, occurrence)
 }
 
+/// The occurrence that this row says took effect.
+pub fn effect_of(key: &Key) -> Option<Occurrence> {
+    marked(EFFECT, key)
+}
+
+/// What a handler may say beside it: the attempt and the due as it was asked for.
+pub fn effect_value(timer: &DueTimer) -> Value {
+    let mut value = BytesMut::with_capacity(10);
+    value.put_u16(timer.attempt());
+    value.put_u64(timer.due_at_ms());
+    value.freeze()
+}
+
+/// Reads what [`effect_value`] wrote.
+pub fn effect_details(value: &Value) -> Option<(u16, u64)> {
+    let (attempt, due_ms) = value.split_first_chunk::<2>()?;
+    let due_ms = due_ms.first_chunk::<8>()?;
+    Some((u16::from_be_bytes(*attempt), u64::from_be_bytes(*due_ms)))
+}
+
+/// The occurrence that this row says a handler has removed.
+pub fn cut_of(key: &Key) -> Option<Occurrence> {
+    marked(CUT, key)
+}
+
 /// The row a handler puts to say that its batch removes this other timer.
 pub fn cut_key(occurrence: &Occurrence) -> Key {
     marker(CUT, occurrence)

@@ -15,10 +15,14 @@ mod arena;
 mod diff;
 mod ledger;
 mod random;
+pub mod script;
 mod tasks;
 
 pub use actor::ActorStore;
 pub use arena::{Arena, Mishap, Source};
-pub use ledger::{Ledger, Occurrence, cut_key, effect_key, effect_key_of};
+pub use ledger::{
+    Ledger, Occurrence, cut_key, cut_of, effect_details, effect_key, effect_key_of, effect_of,
+    effect_value,
+};
 pub use random::Random;
 pub use tasks::Tasks;

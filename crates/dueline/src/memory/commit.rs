@@ -2,6 +2,7 @@ use super::state::State;
 use super::transaction::Transaction;
 use super::{BackendNow, Fault, MemoryStore};
 use crate::future::BoxFuture;
+use crate::mutants::{Mutant, planted};
 use crate::store::{
     Batch, BatchOutcome, Capabilities, Group, GroupOutcome, NamespaceStore, Partition,
     PartitionStats, StoreError, Wake, WakeSettle, validate_batch, validate_group,
@@ -85,7 +86,15 @@ fn settle_lane(
         served.at_ms = at_ms;
         state.wakes.remove(&served);
     }
-    let next_ms = state.lane_wants_ms(partition, kind, now.or_zero())?;
+    if planted(Mutant::SettleForgetsWake) {
+        return None;
+    }
+    let late_ms = if planted(Mutant::SettleSetsWakeLate) {
+        1_000
+    } else {
+        0
+    };
+    let next_ms = state.lane_wants_ms(partition, kind, now.or_zero())? + late_ms;
     state.wakes.arm(partition, kind, next_ms);
     Some(next_ms)
 }

@@ -4,6 +4,7 @@ use super::lane::{Lane, PAGE_ROWS};
 use super::tick::TickRun;
 use super::{KindSet, TimerKind};
 use crate::limits::SCAN_RANGES_MAX;
+use crate::mutants::{Mutant, planted};
 use crate::rows::{PauseKey, TimerKey, class, class_end, class_start, lane_head};
 use crate::store::{Key, LaneWake, ScanPage, ScanRange, StoreError};
 
@@ -160,7 +161,9 @@ impl<'a> TickRun<'a> {
         let registration = self.engine.registry.get(kind);
         if registration.is_none() && kind.is_valid() {
             self.report.unknown_lanes += 1;
-            return None;
+            if !planted(Mutant::UnknownKindWritten) {
+                return None;
+            }
         }
         if self.paused.contains(kind) {
             self.report.paused_lanes += 1;

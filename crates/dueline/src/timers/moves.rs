@@ -5,6 +5,7 @@
 
 use super::DueTimer;
 use crate::limits::{BATCH_BYTES_MAX, DUE_MS_MAX, KEY_BYTES_MAX};
+use crate::mutants::{Mutant, planted};
 use crate::rows::{
     DeadKey, DeadReason, DeadRow, Failure, Flags, Header, NameKey, NameRow, QuarantineKey,
     TimerKey, TimerRow,
@@ -152,6 +153,9 @@ impl Move {
 /// The guards that a timer is the one that was read: its row, and its name row if it is named.
 pub(crate) fn guards(timer: &DueTimer, name: &NameGuard) -> Vec<Precondition> {
     let mut guards = vec![Precondition::Present(timer.key().encode())];
+    if planted(Mutant::FireWithoutPresent) {
+        guards.clear();
+    }
     if let NameGuard::Row { key, value, .. } = name {
         guards.push(Precondition::Equals(key.clone(), value.clone()));
     }

@@ -9,6 +9,7 @@ use super::{DueTimer, Fired, HandlerError, RetryPolicy};
 use crate::limits::{
     BATCH_BYTES_MAX, BATCH_BYTES_RESERVED, DUE_MS_MAX, HANDLER_OPS_MAX, PAYLOAD_BYTES_MAX,
 };
+use crate::mutants::{Mutant, planted};
 use crate::rows::{DeadReason, Failure, Flags, Header, NameRow, TimerKey, TimerRow};
 use crate::runtime::Runtime;
 use crate::store::{Batch, Partition, Precondition, validate_batch};
@@ -83,7 +84,11 @@ impl Planning<'_> {
                             ..timer.flags()
                         },
                         attempt: 0,
-                        original_due_ms: due_at_ms,
+                        original_due_ms: if planted(Mutant::RescheduleFromNow) {
+                            due_at_ms.max(self.floor_ms)
+                        } else {
+                            due_at_ms
+                        },
                         failure: None,
                     },
                     payload,
@@ -118,6 +123,9 @@ impl Planning<'_> {
         let now_ms = self.runtime.now_ms();
         let failure = Failure::new(now_ms, reason);
         if self.policy.is_exhausted(attempt) {
+            if planted(Mutant::ExhaustedVanishes) {
+                return self.done(timer, Batch::new());
+            }
             let to = Move::dead(timer, DeadReason::Exhausted, 0, attempt, failure);
             return self.moved(timer, to, Effect::Dead, Batch::new());
         }
@@ -139,6 +147,9 @@ impl Planning<'_> {
 
     /// The batch of a payload that does not decode: to the dead class, no attempt charged.
     fn undecodable(&self, timer: &DueTimer, reason: &str) -> Planned {
+        if planted(Mutant::UndecodableConsumed) {
+            return self.done(timer, Batch::new());
+        }
         let attempt = attempts_after(timer).saturating_sub(1);
         let failure = Failure::new(self.runtime.now_ms(), reason);
         let reason = DeadReason::UndecodablePayload;
@@ -273,5 +284,8 @@ impl Planning<'_> {
 
 /// How many runs have failed once this one has: a claimed run was counted when it was claimed.
 pub(crate) fn attempts_after(timer: &DueTimer) -> u16 {
-    timer.attempt()
+    if planted(Mutant::RetryNeverCharged) {
+        return timer.attempt().saturating_sub(1);
+    }
+    timer.attempt() + u16::from(planted(Mutant::RetryChargedTwice))
 }

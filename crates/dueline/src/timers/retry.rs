@@ -1,3 +1,4 @@
+use crate::mutants::{Mutant, planted};
 use crate::timers::OccurrenceId;
 
 /// How a kind retries: how often, how far apart, how much spread.
@@ -39,7 +40,8 @@ impl RetryPolicy {
 
     /// Whether a timer with this many failed attempts is dead.
     pub fn is_exhausted(&self, attempts: u16) -> bool {
-        self.attempts_max.is_some_and(|max| attempts >= max.max(1))
+        !planted(Mutant::NeverExhausted)
+            && self.attempts_max.is_some_and(|max| attempts >= max.max(1))
     }
 
     /// The delay after the n-th failed attempt, before jitter, in milliseconds; at least 1.

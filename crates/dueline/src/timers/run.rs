@@ -14,7 +14,8 @@ use super::registry::{Handler, Registration};
 use super::tick::TickRun;
 use super::{DueTimer, Fired, HandlerError, RetryPolicy, TimerCtx, TimerHandler};
 use crate::future::{catch_panic, or_deadline};
-use crate::rows::{DeadReason, Failure, TimerKey, TimerRow};
+use crate::mutants::{Mutant, planted};
+use crate::rows::{DeadReason, Failure, Malformed, TimerKey, TimerRow};
 use crate::store::{Batch, Key, Precondition};
 
 /// How long after its deadline a claim ends, in milliseconds: time to settle.
@@ -32,6 +33,10 @@ impl<'a> TickRun<'a> {
             .get(index)
             .and_then(|lane| lane.registration.map(|known| (known, lane.cautious)))
         else {
+            if planted(Mutant::UnknownKindWritten) {
+                self.bury_undecodable(key, row, Malformed("its kind is unknown"))
+                    .await;
+            }
             return;
         };
         let now_ms = self.engine.runtime().now_ms();
@@ -173,7 +178,10 @@ impl<'a> TickRun<'a> {
         let front = if row.claimed_here {
             Vec::new()
         } else {
-            vec![Precondition::NotBefore(timer.key().due_ms)]
+            let early_ms = u64::from(planted(Mutant::FiresOneEarly));
+            vec![Precondition::NotBefore(
+                timer.key().due_ms.saturating_sub(early_ms),
+            )]
         };
         let planning = self.planning(&row, timer, registration.policy_of(timer), front);
         let faulted = self.overlay.take_fault();

@@ -10,6 +10,7 @@ use super::group::Staged;
 use super::lane::{Closed, DueRow, Lane};
 use super::overlay::Overlay;
 use super::{KindSet, RunReport, TickState, TimerKind};
+use crate::mutants::{Mutant, planted};
 use crate::rows::TimerKey;
 use crate::store::{Key, NamespaceStore, Partition, ScanRange, StoreError};
 
@@ -57,11 +58,12 @@ impl<'a> TickRun<'a> {
         state: &'a mut TickState,
     ) -> Self {
         let store = Arc::clone(&engine.tick_store);
+        let early_ms = u64::from(planted(Mutant::FiresOneEarly));
         Self {
             engine,
             partition: request.partition,
             state,
-            cutoff_ms: engine.runtime().now_ms(),
+            cutoff_ms: engine.runtime().now_ms() + early_ms,
             cautious_until_ms: request.cautious_until_ms,
             lanes: Vec::new(),
             paused: KindSet::new(),
@@ -282,6 +284,7 @@ impl<'a> TickRun<'a> {
             .iter()
             .enumerate()
             .filter(|(other, lane)| *other != index && lane.is_live())
+            .filter(|_| !planted(Mutant::LaneTakesAll))
             .map(|(_, lane)| {
                 let unused = self.shares.fires.saturating_sub(lane.fires);
                 unused.min(lane.rows_left())

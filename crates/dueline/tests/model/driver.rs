@@ -11,7 +11,7 @@ use dueline::timers::{
 use dueline_testkit::model::{ActorStore, Arena, Source};
 use dueline_testkit::{ManualClock, SequenceEntropy};
 
-use super::script::{KINDS, Script};
+use dueline_testkit::model::script::{KINDS, Script};
 
 /// What a task came to.
 pub enum Ended {

@@ -9,9 +9,9 @@ use dueline_testkit::model::{Arena, Random, Source, Tasks};
 use dueline_testkit::{ManualClock, SequenceEntropy, block_on};
 
 use super::driver::{Driver, Ended, Paused};
-use super::script::KINDS;
 use super::verb::random_verb;
 use super::weather::Weather;
+use dueline_testkit::model::script::KINDS;
 
 pub const START_MS: i64 = 1_000_000;
 const CLIENT: usize = 2;

@@ -5,7 +5,6 @@ pub mod driver;
 pub mod history;
 pub mod normal;
 pub mod plan;
-pub mod script;
 pub mod verb;
 pub mod weather;
 

@@ -5,7 +5,7 @@ use dueline::store::{Batch, Partition};
 use dueline::timers::{Policy, Timer, Timers};
 use dueline_testkit::model::Random;
 
-use super::script::{KINDS, REFERENCES, random_payload};
+use dueline_testkit::model::script::{KINDS, REFERENCES, random_payload};
 
 /// One verb of the client, or a row that no verb makes.
 pub fn random_verb(
