@@ -190,6 +190,19 @@ pub const BUGS: &[Bug] = &[
             self.ready.signal.raise();"#,
     },
     Bug {
+        name: "call_is_over_before_its_settle_is_queued",
+        file: "dueline-tokio/src/work/calls.rs",
+        place: "            watch.finish(finished);
+            drop(busy);",
+        switch: r#"
+            if WEAVE::planted::is("call_is_over_before_its_settle_is_queued") {
+                drop(busy);
+                return watch.finish(finished);
+            }
+            watch.finish(finished);
+            drop(busy);"#,
+    },
+    Bug {
         name: "one_of_those_that_wait_for_idle_is_woken",
         file: "dueline-tokio/src/busy.rs",
         place: "            std::mem::take(&mut table.waiting)\n",
@@ -246,9 +259,17 @@ pub const BUGS: &[Bug] = &[
 ];
 
 /// Places where a model has a say in what the world around the product does.
-pub const SEAMS: &[Bug] = &[Bug {
-    name: "commit_statement",
-    file: "dueline-sqlite/src/commit.rs",
-    place: r#"side.backend.control("COMMIT")"#,
-    switch: r#"WEAVE::under_shuttle::commits::commit(|| side.backend.control("COMMIT"))"#,
-}];
+pub const SEAMS: &[Bug] = &[
+    Bug {
+        name: "commit_statement",
+        file: "dueline-sqlite/src/commit.rs",
+        place: r#"side.backend.control("COMMIT")"#,
+        switch: r#"WEAVE::under_shuttle::commits::commit(|| side.backend.control("COMMIT"))"#,
+    },
+    Bug {
+        name: "tasks_of_the_async_runtime",
+        file: "dueline-tokio/src/task_host.rs",
+        place: "let task = Self::spawn(self, task);",
+        switch: "let task = shuttle::future::spawn(task);",
+    },
+];

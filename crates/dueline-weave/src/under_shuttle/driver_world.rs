@@ -1,28 +1,37 @@
-//! A driver over a store in memory, at a time that moves only when a model moves it.
+//! A driver over a store in memory or on SQLite, at a time that moves only when a model moves it.
 
 use std::sync::OnceLock;
 
+use dueline::BoxFuture;
 use dueline::memory::MemoryStore;
 use dueline::runtime::Runtime;
-use dueline::store::{Batch, NamespaceStore, Partition, WakeStore};
+use dueline::store::{Batch, Partition, WakeStore};
 use dueline::timers::{
-    Engine, Fired, ListQuery, Policy, Registration, Registry, Timer, TimerError, TimerKind, Timers,
+    DetachedHandler, DueTimer, Engine, Fired, HandlerError, ListQuery, Policy, Registration, Registry,
+    Timer, TimerCtx, TimerKind, Timers,
 };
-use dueline_testkit::{ManualClock, handler, partition, test_runtime};
+use dueline_testkit::{ManualClock, handler, test_runtime};
 use shuttle::future::block_on;
+use tempfile::TempDir;
 
-use super::driver::{Driver, Handle};
+use super::driver::{Driver, DriverStore, Handle};
+use super::store_serves::{folder, open};
 use super::sync::{Arc, Condvar, Mutex, PoisonError};
 
-pub(super) const START_MS: i64 = 1_764_500_000_000;
+const START_MS: i64 = 1_764_500_000_000;
+/// The kind whose handler leaves a row.
 pub(super) const KIND: TimerKind = TimerKind(16);
+/// The kind whose handler calls out before it does.
+pub(super) const CALLING: TimerKind = TimerKind(40);
 
 /// What outlives a driver.
 pub(super) struct World {
     pub(super) clock: ManualClock,
     runtime: Runtime,
-    store: Arc<dyn WakeStore>,
+    store: DriverStore,
     fired: Fires,
+    /// Dropped last: the store lies in it.
+    _folder: Option<TempDir>,
 }
 
 /// How many times a handler has run.
@@ -47,14 +56,25 @@ impl Fires {
 }
 
 impl World {
-    pub(super) fn new() -> Self {
+    pub(super) fn in_memory() -> Self {
         let clock = ManualClock::new(START_MS);
-        let store = MemoryStore::new(Arc::new(clock.clone()));
+        let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
+        Self::new(clock, store, None)
+    }
+
+    pub(super) fn on_sqlite() -> Self {
+        let (clock, folder) = (ManualClock::new(START_MS), folder());
+        let store = Arc::new(open(&folder, &clock));
+        Self::new(clock, store, Some(folder))
+    }
+
+    fn new(clock: ManualClock, store: Arc<dyn WakeStore>, folder: Option<TempDir>) -> Self {
         Self {
             runtime: test_runtime(&clock),
-            store: Arc::new(store),
+            store: DriverStore::new(store),
             fired: Fires::default(),
             clock,
+            _folder: folder,
         }
     }
 
@@ -62,30 +82,35 @@ impl World {
         &self.fired
     }
 
-    /// Starts a driver of two threads. Its handler leaves a row, which must not be there: nothing takes
-    /// effect twice.
-    pub(super) fn drive(&self) -> Handle {
+    /// Starts a driver of so many threads that tick. Its handlers leave a row, which must not be there:
+    /// nothing takes effect twice.
+    pub(super) fn drive(&self, tick_threads: usize) -> Handle {
         let fired = self.fired.clone();
         let leaves_a_row = handler(move |_, timer| {
             fired.add();
-            let row = timer.reference().clone();
-            let effect = Batch::new().require_absent(row.clone()).put(row, "fired");
+            let effect = row_of(timer);
             Box::pin(async move { Ok(Fired::Done(effect)) })
         });
-        let registry = Registry::new().with(KIND, Registration::inline(leaves_a_row));
+        let registry = Registry::new()
+            .with(KIND, Registration::inline(leaves_a_row))
+            .and_then(|registry| registry.with(CALLING, Registration::detached(Caller)));
         let registry = registry.unwrap_or_else(|error| panic!("{error}"));
-        let of_engine: Arc<dyn NamespaceStore> = Arc::<dyn WakeStore>::clone(&self.store);
-        let engine = Engine::new(of_engine, self.runtime.clone(), registry);
-        let driver = Driver::builder(engine, Arc::<dyn WakeStore>::clone(&self.store))
-            .tick_threads(2)
+        let engine = Engine::new(self.store.to_store(), self.runtime.clone(), registry);
+        let driver = Driver::builder(engine, self.store.clone())
+            .tick_threads(tick_threads)
             .without_audit()
             .runtime(idle_runtime());
         driver.start().unwrap_or_else(|error| panic!("{error}"))
     }
 
+    /// The verbs of scheduling, which wake whatever driver runs.
+    pub(super) fn timers(&self) -> Timers {
+        Timers::new(self.store.to_store(), self.runtime.clone())
+    }
+
     /// Whether the effect of this timer is there.
     pub(super) fn has_effect(&self, home: &Partition, reference: &'static str) -> bool {
-        match block_on(self.store.get(home, &reference.into())) {
+        match block_on(self.store.to_store().get(home, &reference.into())) {
             Ok(row) => row.is_some(),
             Err(error) => panic!("{error}"),
         }
@@ -93,16 +118,50 @@ impl World {
 
     /// How many timers wait in this partition, or are dead.
     pub(super) fn left(&self, home: &Partition) -> usize {
-        let store: Arc<dyn NamespaceStore> = Arc::<dyn WakeStore>::clone(&self.store);
-        let timers = Timers::new(store, self.runtime.clone());
-        match block_on(timers.list(home, &ListQuery::new(KIND))) {
+        let of_kind = |kind| match block_on(self.timers().list(home, &ListQuery::new(kind))) {
             Ok(page) => page.timers.len(),
             Err(error) => panic!("{error}"),
-        }
+        };
+        of_kind(KIND) + of_kind(CALLING)
     }
 }
 
-/// An async runtime that runs nothing: no handler here calls out.
+fn row_of(timer: &DueTimer) -> Batch {
+    let row = timer.reference().clone();
+    Batch::new().require_absent(row.clone()).put(row, "fired")
+}
+
+/// Calls out, and takes some turns of its task for it.
+struct Caller;
+
+impl DetachedHandler for Caller {
+    type Output = ();
+
+    fn call<'a>(
+        &'a self,
+        _: &'a TimerCtx<'a>,
+        _: &'a DueTimer,
+    ) -> BoxFuture<'a, Result<(), HandlerError>> {
+        Box::pin(async {
+            for _ in 0..3 {
+                shuttle::future::yield_now().await;
+            }
+            Ok(())
+        })
+    }
+
+    fn settle<'a>(
+        &'a self,
+        _: &'a TimerCtx<'a>,
+        timer: &'a DueTimer,
+        (): &'a (),
+    ) -> BoxFuture<'a, Result<Fired, HandlerError>> {
+        let effect = row_of(timer);
+        Box::pin(async move { Ok(Fired::Done(effect)) })
+    }
+}
+
+/// An async runtime that runs nothing: what a driver gives it runs as a task of the checker.
 fn idle_runtime() -> tokio::runtime::Handle {
     static IDLE: OnceLock<tokio::runtime::Runtime> = OnceLock::new();
     let runtime = IDLE.get_or_init(|| {
@@ -114,16 +173,15 @@ fn idle_runtime() -> tokio::runtime::Handle {
 
 /// Schedules a timer that is due so long after the beginning.
 pub(super) fn schedule(
-    handle: &Handle,
+    timers: &Timers,
     home: &Partition,
+    kind: TimerKind,
     reference: &'static str,
     after_ms: u64,
-) -> Result<(), TimerError> {
+) {
     let due_ms = START_MS.unsigned_abs().saturating_add(after_ms);
-    let timer = Timer::new(KIND, reference).due_at(due_ms).named();
-    block_on(handle.timers().schedule(home, timer, Policy::Replace)).map(|_| ())
-}
-
-pub(super) fn home(name: &'static str) -> Partition {
-    partition(name)
+    let timer = Timer::new(kind, reference).due_at(due_ms).named();
+    if let Err(error) = block_on(timers.schedule(home, timer, Policy::Replace)) {
+        panic!("{error}");
+    }
 }

@@ -42,10 +42,12 @@ pub(crate) const MODELS: &[Model] = &[
     store_serves::EVERY_APPLY_IS_ANSWERED,
     store_serves::NOBODY_WAITS_FOR_TIME,
     store_closes::A_CLOSING_STORE_KEEPS_WHAT_IT_ACKNOWLEDGED,
-    driver_runs::NO_TIMER_IS_SLEPT_OVER,
-    driver_stops::A_STOP_LOSES_NOTHING,
-    driver_stops::EVERY_STOP_ENDS,
     store_closes::A_FAILED_STORE_OPENS_AGAIN,
+    driver_runs::NO_TIMER_IS_SLEPT_OVER,
+    driver_runs::DRIVER_AND_STORE_WAKE_EACH_OTHER,
+    driver_stops::A_STOP_LOSES_NOTHING,
+    driver_stops::CALLS_ARE_SETTLED_OR_GIVEN_BACK,
+    driver_stops::EVERY_STOP_ENDS,
 ];
 
 /// A turn of the scheduler ends long before so many steps; what goes on beyond them goes in circles.

@@ -1,6 +1,7 @@
 //! A SQLite store that is closed, or fails, under its callers.
 
 use dueline::store::{NamespaceStore, StoreErrorKind};
+use dueline_testkit::ManualClock;
 use shuttle::future::block_on;
 
 use super::commits::{Fault, fail};
@@ -20,7 +21,7 @@ pub(crate) const A_CLOSING_STORE_KEEPS_WHAT_IT_ACKNOWLEDGED: Model = Model {
 /// when it is opened again, what was refused is not.
 fn closed_under_its_callers() {
     let folder = folder();
-    let store = open(&folder);
+    let store = open(&folder, &ManualClock::new(1_000));
     let awaiting = {
         let store = store.clone();
         thread::spawn(move || ["awaited-1", "awaited-2"].map(|key| (key, apply(&store, key))))
@@ -39,7 +40,7 @@ fn closed_under_its_callers() {
     let answers = [awaiting, blocked].map(|thread| thread.join());
     assert!(leaving.join().is_ok());
     drop(store);
-    let store = open(&folder);
+    let store = open(&folder, &ManualClock::new(1_000));
     for answers in answers {
         let Ok(answers) = answers else {
             panic!("a caller panicked");
@@ -70,7 +71,7 @@ pub(crate) const A_FAILED_STORE_OPENS_AGAIN: Model = Model {
 /// caller is answered, and the store opens again by itself.
 fn failed_under_its_callers(fault: Fault) {
     let folder = folder();
-    let store = open(&folder);
+    let store = open(&folder, &ManualClock::new(1_000));
     fail([fault, Fault::Before, Fault::Before]);
     let awaiting = {
         let store = store.clone();

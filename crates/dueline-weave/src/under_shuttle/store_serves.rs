@@ -15,9 +15,9 @@ use crate::model::Model;
 
 const IN_MEMORY: &str = "/dev/shm";
 
-/// A store in a folder of its own.
-pub(super) fn open(folder: &TempDir) -> SqliteStore {
-    let options = Options::new(Arc::new(ManualClock::new(1_000)))
+/// A store in a folder of its own, which goes by this clock.
+pub(super) fn open(folder: &TempDir, clock: &ManualClock) -> SqliteStore {
+    let options = Options::new(Arc::new(clock.clone()))
         .durability(Durability::ProcessCrash)
         .reader_threads(1);
     match SqliteStore::open(folder.path().join("timers.db"), options) {
@@ -111,7 +111,7 @@ pub(crate) const NOBODY_WAITS_FOR_TIME: Model = Model {
 /// `Committed`, what is answered is there, and so is what was queued by the one that went away.
 fn callers_of_every_sort() {
     let folder = folder();
-    let store = open(&folder);
+    let store = open(&folder, &ManualClock::new(1_000));
     let awaiting = {
         let store = store.clone();
         thread::spawn(move || {
@@ -145,7 +145,7 @@ fn callers_of_every_sort() {
 fn threads_that_may_block() {
     const KEYS: [&str; 3] = ["blocking-1", "blocking-2", "blocking-3"];
     let folder = folder();
-    let store = open(&folder);
+    let store = open(&folder, &ManualClock::new(1_000));
     let threads = KEYS.map(|key| {
         let store = blocking(&store);
         thread::spawn(move || assert!(committed(&apply_blocking(&store, key))))
