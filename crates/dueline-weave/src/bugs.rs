@@ -203,6 +203,16 @@ pub const BUGS: &[Bug] = &[
             drop(busy);"#,
     },
     Bug {
+        name: "calls_are_refused_while_ticks_go_on",
+        file: "dueline-tokio/src/shutdown.rs",
+        place: "        shared.pool.enter(Stage::Finishing);",
+        switch: r#"
+        if WEAVE::planted::is("calls_are_refused_while_ticks_go_on") {
+            shared.calls.close();
+        }
+        shared.pool.enter(Stage::Finishing);"#,
+    },
+    Bug {
         name: "one_of_those_that_wait_for_idle_is_woken",
         file: "dueline-tokio/src/busy.rs",
         place: "            std::mem::take(&mut table.waiting)\n",

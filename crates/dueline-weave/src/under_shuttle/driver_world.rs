@@ -34,7 +34,7 @@ pub(super) struct World {
     _folder: Option<TempDir>,
 }
 
-/// How many times a handler has run.
+/// How many times a handler has run, or begun to call out.
 #[derive(Clone, Default)]
 pub(super) struct Fires(Arc<(Mutex<usize>, Condvar)>);
 
@@ -86,6 +86,9 @@ impl World {
     /// nothing takes effect twice.
     pub(super) fn drive(&self, tick_threads: usize) -> Handle {
         let fired = self.fired.clone();
+        let caller = Caller {
+            begun: fired.clone(),
+        };
         let leaves_a_row = handler(move |_, timer| {
             fired.add();
             let effect = row_of(timer);
@@ -93,7 +96,7 @@ impl World {
         });
         let registry = Registry::new()
             .with(KIND, Registration::inline(leaves_a_row))
-            .and_then(|registry| registry.with(CALLING, Registration::detached(Caller)));
+            .and_then(|registry| registry.with(CALLING, Registration::detached(caller)));
         let registry = registry.unwrap_or_else(|error| panic!("{error}"));
         let engine = Engine::new(self.store.to_store(), self.runtime.clone(), registry);
         let driver = Driver::builder(engine, self.store.clone())
@@ -132,7 +135,9 @@ fn row_of(timer: &DueTimer) -> Batch {
 }
 
 /// Calls out, and takes some turns of its task for it.
-struct Caller;
+struct Caller {
+    begun: Fires,
+}
 
 impl DetachedHandler for Caller {
     type Output = ();
@@ -143,6 +148,7 @@ impl DetachedHandler for Caller {
         _: &'a DueTimer,
     ) -> BoxFuture<'a, Result<(), HandlerError>> {
         Box::pin(async {
+            self.begun.add();
             for _ in 0..3 {
                 shuttle::future::yield_now().await;
             }
