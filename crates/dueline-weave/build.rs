@@ -1,8 +1,8 @@
 //! Copies the product's sources to where they are compiled for the model checkers.
 //!
-//! A copy is the file as it is, but for three things: `std::sync` and `std::thread` become the
-//! checker's, `crate` becomes the module the copy lies in, and at the places listed in `src/bugs.rs`
-//! a switch chooses between the line as it is and a bug.
+//! A copy is the file as it is outside of tests, but for three things: `std::sync` and `std::thread` become
+//! the checker's, `crate` becomes the module the copy lies in, and at the places listed in `src/bugs.rs` a
+//! switch chooses between the line as it is and a bug.
 
 use std::env;
 use std::error::Error;
@@ -10,6 +10,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 #[path = "src/bugs.rs"]
+#[allow(
+    unreachable_pub,
+    reason = "public in the library, which shows its bugs to tests"
+)]
 mod bugs;
 
 /// Some files of one crate, for one checker.
@@ -23,7 +27,10 @@ struct Copy {
 
 enum Files {
     /// These alone; each folder's `mod.rs` is what is given here.
-    Some(&'static [&'static str], &'static [(&'static str, &'static str)]),
+    Some(
+        &'static [&'static str],
+        &'static [(&'static str, &'static str)],
+    ),
     All,
 }
 
@@ -33,7 +40,13 @@ const COPIES: &[Copy] = &[
         part: "driver",
         package: "dueline-tokio",
         files: Files::Some(
-            &["busy.rs", "looks.rs", "signal.rs", "work/executor.rs", "work/pool.rs"],
+            &[
+                "busy.rs",
+                "looks.rs",
+                "signal.rs",
+                "work/executor.rs",
+                "work/pool.rs",
+            ],
             &[
                 (
                     "lib.rs",
@@ -51,7 +64,13 @@ const COPIES: &[Copy] = &[
         part: "store",
         package: "dueline-sqlite",
         files: Files::Some(
-            &["error.rs", "foreign.rs", "gate.rs", "inbox.rs", "oneshot.rs"],
+            &[
+                "error.rs",
+                "foreign.rs",
+                "gate.rs",
+                "inbox.rs",
+                "oneshot.rs",
+            ],
             &[(
                 "lib.rs",
                 "pub(crate) mod error; pub(crate) mod foreign; pub(crate) mod gate; pub(crate) mod inbox; \
@@ -78,7 +97,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var("OUT_DIR")?);
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src/bugs.rs");
-    let mut unplaced: Vec<&str> = bugs::BUGS.iter().chain(bugs::SEAMS).map(|bug| bug.name).collect();
+    let mut unplaced: Vec<&str> = bugs::BUGS
+        .iter()
+        .chain(bugs::SEAMS)
+        .map(|bug| bug.name)
+        .collect();
     for copy in COPIES {
         let from = here.join("..").join(copy.package).join("src");
         println!("cargo::rerun-if-changed={}", from.display());
@@ -125,7 +148,11 @@ fn sources(root: &Path, folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
 /// The text with a switch at the place of each bug of this file. A bug whose place is not found once
 /// is left out, which a test reports.
 fn with_bugs(path: &str, mut text: String, unplaced: &mut Vec<&str>) -> String {
-    for bug in bugs::BUGS.iter().chain(bugs::SEAMS).filter(|bug| bug.file == path) {
+    for bug in bugs::BUGS
+        .iter()
+        .chain(bugs::SEAMS)
+        .filter(|bug| bug.file == path)
+    {
         if text.matches(bug.place).count() == 1 {
             text = text.replace(bug.place, bug.switch);
             unplaced.retain(|name| *name != bug.name);
@@ -138,12 +165,19 @@ fn with_bugs(path: &str, mut text: String, unplaced: &mut Vec<&str>) -> String {
 fn moved(text: &str, copy: &Copy) -> String {
     let Copy { checker, part, .. } = copy;
     // What is written for a whole crate cannot stand inside of another.
-    let lines = text.lines().filter(|line| !line.starts_with("//!") && !line.starts_with("#!["));
+    let lines = text
+        .lines()
+        .filter(|line| !line.starts_with("//!") && !line.starts_with("#!["));
     let text: String = lines.flat_map(|line| [line, "\n"]).collect();
-    text.replace("crate::", &format!("crate::{checker}::{part}::"))
+    text.replace("#[cfg(test)]", "#[cfg(any())]")
+        .replace("#[cfg(not(test))]", "")
+        .replace("crate::", &format!("crate::{checker}::{part}::"))
         .replace("std::sync::", &format!("crate::{checker}::sync::"))
         .replace("std::thread", &format!("crate::{checker}::thread"))
-        .replace("thread_local! {", &format!("crate::{checker}::thread_local! {{"))
+        .replace(
+            "thread_local! {",
+            &format!("crate::{checker}::thread_local! {{"),
+        )
         .replace("WEAVE::", "crate::")
 }
 

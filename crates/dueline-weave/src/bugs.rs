@@ -62,7 +62,8 @@ pub const BUGS: &[Bug] = &[
     Bug {
         name: "gate_changes_without_its_lock",
         file: "dueline-sqlite/src/gate.rs",
-        place: "        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        place:
+            "        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         if self.state.load(Ordering::Acquire) == from {",
         switch: r#"
         let _changing = (!WEAVE::planted::is("gate_changes_without_its_lock"))
@@ -121,7 +122,7 @@ pub const BUGS: &[Bug] = &[
     },
     Bug {
         name: "push_looks_at_the_stage_before_it_locks",
-        file: "dueline-tokio/src/work/pool.rs",
+        file: concat!("dueline-tokio/src/work", "/pool.rs"),
         place: "        let mut table = self.lock();
         let refused = table.stage == Stage::Stopped || (is_tick && table.stage > Stage::Running);",
         switch: r#"
@@ -132,7 +133,7 @@ pub const BUGS: &[Bug] = &[
     },
     Bug {
         name: "thread_is_noted_as_waiting_too_late",
-        file: "dueline-tokio/src/work/pool.rs",
+        file: concat!("dueline-tokio/src/work", "/pool.rs"),
         place: "        if job.is_none() && has_room {\n",
         switch: r#"
         if WEAVE::planted::is("thread_is_noted_as_waiting_too_late") {
@@ -144,7 +145,7 @@ pub const BUGS: &[Bug] = &[
     },
     Bug {
         name: "stage_is_entered_and_nobody_told",
-        file: "dueline-tokio/src/work/pool.rs",
+        file: concat!("dueline-tokio/src/work", "/pool.rs"),
         place: "        for signal in &self.signals {
             signal.raise();",
         switch: r#"
@@ -156,7 +157,7 @@ pub const BUGS: &[Bug] = &[
     },
     Bug {
         name: "wake_during_a_poll_is_taken_for_an_old_one",
-        file: "dueline-tokio/src/work/executor.rs",
+        file: concat!("dueline-tokio/src/work", "/executor.rs"),
         place: "        place.mark.queued.store(false, Ordering::Release);",
         switch: r#"
         if !WEAVE::planted::is("wake_during_a_poll_is_taken_for_an_old_one") {
@@ -165,7 +166,7 @@ pub const BUGS: &[Bug] = &[
     },
     Bug {
         name: "wake_during_a_poll_is_taken_for_an_old_one",
-        file: "dueline-tokio/src/work/executor.rs",
+        file: concat!("dueline-tokio/src/work", "/executor.rs"),
         place: "        if over {
             let ended = place.running.take();",
         switch: r#"
@@ -177,7 +178,7 @@ pub const BUGS: &[Bug] = &[
     },
     Bug {
         name: "thread_is_woken_before_its_job_is_ready",
-        file: "dueline-tokio/src/work/executor.rs",
+        file: concat!("dueline-tokio/src/work", "/executor.rs"),
         place: "            self.ready.push(self.slot);
             self.ready.signal.raise();",
         switch: r#"
@@ -191,7 +192,7 @@ pub const BUGS: &[Bug] = &[
     },
     Bug {
         name: "call_is_over_before_its_settle_is_queued",
-        file: "dueline-tokio/src/work/calls.rs",
+        file: concat!("dueline-tokio/src/work", "/calls.rs"),
         place: "            watch.finish(finished);
             drop(busy);",
         switch: r#"

@@ -6,7 +6,7 @@
 )]
 
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dueline_weave::{Effort, Model, models};
 
@@ -46,8 +46,8 @@ fn run(arguments: &[String]) -> Result<(), String> {
         }
     }
     match words.as_slice() {
-        [] => models().for_each(|model| told(model, effort)),
-        [name] => told(named(name)?, effort),
+        [] => told(models(), effort),
+        [name] => told([named(name)?].into_iter(), effort),
         [name, bug] => {
             let model = named(name)?;
             let bug = model.bugs.iter().find(|known| *known == bug);
@@ -66,12 +66,19 @@ fn named(name: &str) -> Result<&'static Model, String> {
         .ok_or_else(|| format!("there is no model `{name}`"))
 }
 
-fn told(model: &Model, effort: Effort) {
-    let began = Instant::now();
-    let explored = model.explore(effort, None);
+fn told(models: impl Iterator<Item = &'static Model>, effort: Effort) {
+    let (mut all, mut count, mut took) = (0, 0, Duration::ZERO);
+    for model in models {
+        let began = Instant::now();
+        let explored = model.explore(effort, None);
+        let seconds = began.elapsed().as_secs_f64();
+        println!("{}: {explored} interleavings, {seconds:.1} s", model.name);
+        all += explored;
+        count += 1;
+        took += began.elapsed();
+    }
     println!(
-        "{}: {explored} interleavings, {:.1} s",
-        model.name,
-        began.elapsed().as_secs_f64()
+        "all: {all} interleavings of {count} models, {:.0} s",
+        took.as_secs_f64()
     );
 }

@@ -15,13 +15,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::model::{Effort, Model};
 
 /// The pieces of the driver.
-#[allow(warnings, reason = "copied: the product's own files, of which not all is used here")]
+#[allow(
+    warnings,
+    reason = "copied: the product's own files, of which not all is used here"
+)]
 pub(crate) mod driver {
     include!(concat!(env!("OUT_DIR"), "/under_loom/driver/lib.rs"));
 }
 
 /// The pieces of the SQLite store.
-#[allow(warnings, reason = "copied: the product's own files, of which not all is used here")]
+#[allow(
+    warnings,
+    reason = "copied: the product's own files, of which not all is used here"
+)]
 pub(crate) mod store {
     include!(concat!(env!("OUT_DIR"), "/under_loom/store/lib.rs"));
 }

@@ -43,11 +43,13 @@ fn answer_arrives(sent: bool) {
 
 /// Pushes, waiting for room; whether it was taken.
 fn push(inbox: &Inbox<u32>, item: u32) -> bool {
-    let pushed = poll_fn(|context| match inbox.push(item, Push::Eager, context.waker()) {
-        Ok(()) => Poll::Ready(true),
-        Err(Refused::Closed(_)) => Poll::Ready(false),
-        Err(Refused::Full(_)) => Poll::Pending,
-    });
+    let pushed = poll_fn(
+        |context| match inbox.push(item, Push::Eager, context.waker()) {
+            Ok(()) => Poll::Ready(true),
+            Err(Refused::Closed(_)) => Poll::Ready(false),
+            Err(Refused::Full(_)) => Poll::Pending,
+        },
+    );
     block_on(pushed, &Arc::default())
 }
 

@@ -18,10 +18,7 @@ impl Condvar {
         Self::default()
     }
 
-    pub(crate) fn wait<'a, T>(
-        &self,
-        guard: MutexGuard<'a, T>,
-    ) -> LockResult<MutexGuard<'a, T>> {
+    pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
         self.0.wait(guard)
     }
 

@@ -12,8 +12,6 @@ pub(crate) enum Fault {
     Before,
     /// Everything arrives, and the error comes all the same.
     After,
-    /// None: this commit is one that arrives.
-    None,
 }
 
 std::thread_local! {
@@ -31,7 +29,7 @@ pub(crate) fn fail(faults: impl IntoIterator<Item = Fault>) {
 /// A commit of the store.
 pub(crate) fn commit(arrives: impl FnOnce() -> rusqlite::Result<()>) -> rusqlite::Result<()> {
     match NEXT.with_borrow_mut(VecDeque::pop_front) {
-        None | Some(Fault::None) => return arrives(),
+        None => return arrives(),
         Some(Fault::Before) => {}
         Some(Fault::After) => arrives()?,
     }

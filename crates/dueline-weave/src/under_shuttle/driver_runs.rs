@@ -18,22 +18,34 @@ pub(crate) const NO_TIMER_IS_SLEPT_OVER: Model = Model {
         "signal_notifies_before_it_raises",
     ],
     explore: |effort| {
-        explore(false, effort, || timers_of_two_threads(&World::in_memory(), 1))
-            + explore(false, effort, || timers_of_two_threads(&World::in_memory(), 2))
+        explore(false, effort, || {
+            timers_of_two_threads(&World::in_memory(), 1)
+        }) + explore(false, effort, || {
+            timers_of_two_threads(&World::in_memory(), 2)
+        })
     },
 };
 
 pub(crate) const DRIVER_AND_STORE_WAKE_EACH_OTHER: Model = Model {
     name: "driver_and_store_wake_each_other",
-    bugs: &["sleep_is_published_after_the_looks_are_read", "push_wakes_without_saying_why"],
-    explore: |effort| explore(false, effort, || timers_of_two_threads(&World::on_sqlite(), 2)),
+    bugs: &[
+        "sleep_is_published_after_the_looks_are_read",
+        "push_wakes_without_saying_why",
+    ],
+    explore: |effort| {
+        explore(false, effort, || {
+            timers_of_two_threads(&World::on_sqlite(), 2)
+        })
+    },
 };
 
 /// Two threads put two timers each while a driver starts, due at once or after 50 ms, which one of them
 /// lets pass. All fire although the clock stands still then: nothing but the put may wake the driver.
 fn timers_of_two_threads(world: &World, tick_threads: usize) {
-    let homes: [(Partition, [&str; 2]); 2] =
-        [(partition("one"), ["a", "b"]), (partition("two"), ["c", "d"])];
+    let homes: [(Partition, [&str; 2]); 2] = [
+        (partition("one"), ["a", "b"]),
+        (partition("two"), ["c", "d"]),
+    ];
     let threads = [0, 1].map(|which| {
         let (timers, clock) = (world.timers(), world.clock.clone());
         let (home, [later, now]) = homes[which].clone();
@@ -51,7 +63,10 @@ fn timers_of_two_threads(world: &World, tick_threads: usize) {
         assert!(thread.join().is_ok());
     }
     let stopped = block_on(handle.shutdown(Duration::from_secs(10)));
-    assert!(stopped.finished && stopped.threads_stuck == 0, "{stopped:?}");
+    assert!(
+        stopped.finished && stopped.threads_stuck == 0,
+        "{stopped:?}"
+    );
     assert_eq!(world.fired().count(), 4);
     for (home, references) in &homes {
         assert_eq!(world.left(home), 0);

@@ -34,7 +34,9 @@ pub(crate) const A_STOP_LOSES_NOTHING: Model = Model {
     name: "a_stop_loses_nothing",
     bugs: &["stage_is_entered_and_nobody_told"],
     explore: |effort| {
-        explore(false, effort, || stopped_under_its_callers(&World::in_memory()))
+        explore(false, effort, || {
+            stopped_under_its_callers(&World::in_memory())
+        })
     },
 };
 
@@ -64,8 +66,15 @@ fn stopped_under_its_callers(world: &World) {
 
 pub(crate) const CALLS_ARE_SETTLED_OR_GIVEN_BACK: Model = Model {
     name: "calls_are_settled_or_given_back",
-    bugs: &["call_is_over_before_its_settle_is_queued", "calls_are_refused_while_ticks_go_on"],
-    explore: |effort| explore(false, effort, || stopped_under_its_calls(&World::in_memory())),
+    bugs: &[
+        "call_is_over_before_its_settle_is_queued",
+        "calls_are_refused_while_ticks_go_on",
+    ],
+    explore: |effort| {
+        explore(false, effort, || {
+            stopped_under_its_calls(&World::in_memory())
+        })
+    },
 };
 
 /// A driver is stopped while a call is under way, and a second one or about to be, and its grace period may end before
@@ -93,7 +102,10 @@ fn stopped_under_its_calls(world: &World) {
         }
     };
     // Within the grace period time may pass while the threads end.
-    assert!(stopped.finished || stopped.threads_stuck == 0, "{stopped:?}");
+    assert!(
+        stopped.finished || stopped.threads_stuck == 0,
+        "{stopped:?}"
+    );
     assert_eq!(stopped.unreleased, 0, "{stopped:?}");
     let claimed = handle.status().totals.claimed;
     assert!(claimed <= 2, "claimed {claimed} times");

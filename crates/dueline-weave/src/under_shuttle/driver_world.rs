@@ -7,8 +7,8 @@ use dueline::memory::MemoryStore;
 use dueline::runtime::Runtime;
 use dueline::store::{Batch, Partition, WakeStore};
 use dueline::timers::{
-    DetachedHandler, DueTimer, Engine, Fired, HandlerError, ListQuery, Policy, Registration, Registry,
-    Timer, TimerCtx, TimerKind, Timers,
+    DetachedHandler, DueTimer, Engine, Fired, HandlerError, ListQuery, Policy, Registration,
+    Registry, Timer, TimerCtx, TimerKind, Timers,
 };
 use dueline_testkit::{ManualClock, handler, test_runtime};
 use shuttle::future::block_on;

@@ -27,13 +27,19 @@ pub(crate) mod thread {
 }
 
 /// The driver.
-#[allow(warnings, reason = "copied: the product's own files, of which not all is used here")]
+#[allow(
+    warnings,
+    reason = "copied: the product's own files, of which not all is used here"
+)]
 pub(crate) mod driver {
     include!(concat!(env!("OUT_DIR"), "/under_shuttle/driver/lib.rs"));
 }
 
 /// The SQLite store.
-#[allow(warnings, reason = "copied: the product's own files, of which not all is used here")]
+#[allow(
+    warnings,
+    reason = "copied: the product's own files, of which not all is used here"
+)]
 pub(crate) mod store {
     include!(concat!(env!("OUT_DIR"), "/under_shuttle/store/lib.rs"));
 }

@@ -94,7 +94,10 @@ pub(super) fn committed(done: &Result<BatchOutcome, StoreError>) -> bool {
 
 pub(crate) const EVERY_APPLY_IS_ANSWERED: Model = Model {
     name: "every_apply_is_answered",
-    bugs: &["push_wakes_without_saying_why", "answer_takes_the_waker_first"],
+    bugs: &[
+        "push_wakes_without_saying_why",
+        "answer_takes_the_waker_first",
+    ],
     explore: |effort| explore(true, effort, callers_of_every_sort),
 };
 
@@ -134,7 +137,14 @@ fn callers_of_every_sort() {
     }
     // Behind it in the queue.
     assert!(committed(&apply(&store, "last")));
-    for key in ["awaited-1", "awaited-2", "blocking-1", "blocking-2", "left", "last"] {
+    for key in [
+        "awaited-1",
+        "awaited-2",
+        "blocking-1",
+        "blocking-2",
+        "left",
+        "last",
+    ] {
         assert!(has(&store, key), "{key}");
     }
     store.close();
