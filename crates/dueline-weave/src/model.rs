@@ -17,7 +17,7 @@ impl Default for Effort {
     fn default() -> Self {
         Self {
             more_preemptions: 0,
-            schedules: 500,
+            schedules: 150,
             first_seed: 1,
         }
     }
