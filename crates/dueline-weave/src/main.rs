@@ -52,8 +52,25 @@ fn run(arguments: &[String]) -> Result<(), String> {
             let model = named(name)?;
             let bug = model.bugs.iter().find(|known| *known == bug);
             let bug = bug.ok_or_else(|| format!("`{name}` has the bugs {:?}", model.bugs))?;
-            let explored = model.explore(effort, Some(bug));
-            println!("{name} did not find {bug} in {} interleavings", explored);
+            // A few schedules of each way of drawing before many: most bugs show at once in one of them.
+            let rounds = [
+                effort.schedules / 16,
+                effort.schedules / 4,
+                effort.schedules,
+            ];
+            let explored: u64 = rounds
+                .into_iter()
+                .map(|schedules| {
+                    model.explore(
+                        Effort {
+                            schedules,
+                            ..effort
+                        },
+                        Some(bug),
+                    )
+                })
+                .sum();
+            println!("{name} did not find {bug} in {explored} interleavings");
         }
         _ => return Err("one model and one bug at a time".to_owned()),
     }

@@ -29,8 +29,8 @@ pub(crate) const NO_TIMER_IS_SLEPT_OVER: Model = Model {
 pub(crate) const DRIVER_AND_STORE_WAKE_EACH_OTHER: Model = Model {
     name: "driver_and_store_wake_each_other",
     bugs: &[
-        "sleep_is_published_after_the_looks_are_read",
         "push_wakes_without_saying_why",
+        "answer_takes_the_waker_first",
     ],
     explore: |effort| {
         explore(false, effort, || {
