@@ -20,22 +20,31 @@
 //!     at(20, What::Answer { request: 1, answered: Answered::Created }),
 //! ];
 //! let verdict = check(&history);
-//! assert!(verdict.broken[0].contains("lost"), "{verdict:?}");
+//! assert!(verdict.broken[0].text.contains("lost"), "{verdict:?}");
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod book;
 mod check;
 mod event;
+mod http;
 mod log;
 mod octets;
+mod record;
+mod recorded;
 mod trace;
 
-pub use check::{Figures, Verdict, check};
+pub use check::{
+    Broken, Checker, Checkers, Findings, HISTORIES_PER_MARK, Invariant, Marks, Seen, check_all,
+};
 pub use event::{
     Answered, Budget, Commit, EffectMark, Ended, EngineRules, Event, KindCounts, LaneWake,
     ListedTimer, Occurrence, Operation, Outcome, Policy, Recurring, Retries, Run, Scan, Source,
     Tick, Told, Verb, VerbName, What,
 };
+pub use http::{Figures, Verdict, check};
 pub use log::{Log, read};
 pub use octets::Octets;
+pub use record::{Recorder, keep, write};
+pub use recorded::{Recorded, RunLog};
 pub use trace::{Difference, first_difference, trace_hash};

@@ -80,6 +80,7 @@ fn commits() -> [Commit; 2] {
             at_ms: 21,
         }],
         landed_late: true,
+        asked_ms: Some(10),
     };
     [full, Commit::default()]
 }

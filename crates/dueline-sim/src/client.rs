@@ -37,6 +37,8 @@ pub struct Request {
     pub verb: VerbSpec,
     pub retries: u32,
     pub doubts: Doubts,
+    /// Whether it was taken down what is asked for.
+    asked: bool,
     told: bool,
 }
 
@@ -50,7 +52,10 @@ impl Request {
         doubts: &Doubts,
         now_ms: u64,
     ) -> Self {
-        recorder.event(actor, What::Verb(invoked(number, &verb, now_ms)));
+        let names_later = matches!(verb.what, VerbWhat::Requeue | VerbWhat::Purge);
+        if !names_later {
+            recorder.event(actor, What::Verb(invoked(number, &verb, now_ms)));
+        }
         Self {
             number,
             actor: actor.clone(),
@@ -58,13 +63,47 @@ impl Request {
             verb,
             retries,
             doubts: doubts.clone(),
+            asked: !names_later,
             told: false,
         }
     }
 
     /// Carries it out.
     pub async fn run(mut self, timers: Timers, now_ms: u64) {
+        if !self.asked {
+            return self.run_on_dead(timers, now_ms).await;
+        }
         let done = perform(&timers, &self.verb, now_ms).await;
+        self.tell_of(done);
+    }
+
+    /// Finds a dead timer first: it is what is asked for.
+    async fn run_on_dead(mut self, timers: Timers, now_ms: u64) {
+        let partition = partition(self.verb.partition);
+        let page = timers.dead(&partition, None, None, 1).await;
+        let Some(dead) = page.ok().and_then(|page| page.dead.into_iter().next()) else {
+            self.told = true;
+            return;
+        };
+        let mut verb = invoked(self.number, &self.verb, now_ms);
+        verb.kind = dead.kind.0;
+        verb.reference = octets(&dead.reference);
+        self.recorder.event(&self.actor, What::Verb(verb));
+        self.asked = true;
+        let done = if matches!(self.verb.what, VerbWhat::Purge) {
+            let purged = timers.purge(&partition, &dead.id).await;
+            purged.map(|purged| match purged {
+                true => (Outcome::Removed, dead.generation),
+                false => (Outcome::NotFound, 0),
+            })
+        } else {
+            let requeued = timers.requeue(&partition, &dead.id).await;
+            requeued.map(|requeued| requeued.as_ref().map_or((Outcome::NotFound, 0), of))
+        };
+        self.tell_of(done);
+    }
+
+    fn tell_of(&mut self, done: Result<(Outcome, u64), TimerError>) {
         let told = match done {
             Ok((outcome, generation)) => Told::Ok {
                 outcome,
@@ -100,7 +139,7 @@ impl Request {
 
 impl Drop for Request {
     fn drop(&mut self) {
-        if !self.told {
+        if self.asked && !self.told {
             self.tell(Told::Unknown);
         }
     }
@@ -207,7 +246,7 @@ async fn perform(
         }
         VerbWhat::Pause => written(timers.pause(&partition, kind).await?),
         VerbWhat::Resume => written(timers.resume(&partition, kind).await?),
-        VerbWhat::Requeue | VerbWhat::Purge => dead(timers, &partition, &spec.what).await,
+        VerbWhat::Requeue | VerbWhat::Purge => Err(TimerError::NotFound),
         VerbWhat::Malformed { due_in_ms } => {
             let short = TimerKey::lane_due_end(kind, at(now_ms, *due_in_ms));
             write(timers, &partition, short, "malformed").await
@@ -228,7 +267,7 @@ fn written(did: bool) -> Result<(Outcome, u64), TimerError> {
     Ok(if did {
         (Outcome::Written, 0)
     } else {
-        (Outcome::Kept, 0)
+        (Outcome::NotFound, 0)
     })
 }
 
@@ -243,26 +282,4 @@ async fn write(
         BatchOutcome::Committed => Ok((Outcome::Written, 0)),
         _ => Err(StoreError::corrupt("a guard was lost that was never asked for").into()),
     }
-}
-
-async fn dead(
-    timers: &Timers,
-    partition: &Partition,
-    what: &VerbWhat,
-) -> Result<(Outcome, u64), TimerError> {
-    let page = timers.dead(partition, None, None, 1).await?;
-    let Some(dead) = page.dead.first() else {
-        return Ok((Outcome::NotFound, 0));
-    };
-    if matches!(what, VerbWhat::Purge) {
-        let purged = timers.purge(partition, &dead.id).await?;
-        let outcome = if purged {
-            Outcome::Removed
-        } else {
-            Outcome::NotFound
-        };
-        return Ok((outcome, dead.generation));
-    }
-    let requeued = timers.requeue(partition, &dead.id).await?;
-    Ok(requeued.as_ref().map_or((Outcome::NotFound, 0), of))
 }

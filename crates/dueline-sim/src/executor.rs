@@ -178,9 +178,10 @@ impl Executor {
         }
     }
 
-    /// Whether this owner has anything under way.
-    pub fn has_tasks(&self, owner: Owner) -> bool {
-        self.tasks.values().any(|task| task.owner == owner)
+    /// Whether a client's request is under way.
+    pub fn has_requests(&self) -> bool {
+        let is_request = |task: &Task| matches!(task.tag, Tag::Request(_));
+        self.tasks.values().any(is_request)
     }
 
     /// Polls one of the tasks that are ready; says whether there was one.

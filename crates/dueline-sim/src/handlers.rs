@@ -1,15 +1,10 @@
 //! The scripted handler, with every run of it taken down.
 
-use dueline::BoxFuture;
 use dueline::runtime::Runtime;
-use dueline::timers::{
-    DetachedHandler, DueTimer, Fired, HandlerError, Registration, Registry, TimerCtx, TimerHandler,
-    TimerKind,
-};
-use dueline_history::{Ended, Octets, Run, What};
+use dueline::timers::{Registration, Registry, TimerKind};
+use dueline_history::{Ended, Recorded, Run, RunLog, What};
 use dueline_testkit::model::script::{KINDS, Script};
 
-use crate::disk::octets;
 use crate::plan::{NodeSpec, RECURRING, WorldSpec};
 use crate::recorder::{Actor, Recorder};
 use crate::tag::Tag;
@@ -17,135 +12,38 @@ use crate::tag::Tag;
 /// How long a run may take, in milliseconds.
 pub const DEADLINE_MS: u64 = 2_000;
 
-/// Runs scripts and takes down how they end.
+/// Where the runs of a node are taken down.
 #[derive(Clone, Debug)]
-struct Told {
+struct NodeLog {
     recorder: Recorder,
     actor: Actor,
     node: u16,
     runtime: Runtime,
 }
 
-impl Told {
-    fn script(&self) -> Script {
-        Script {
-            runtime: self.runtime.clone(),
-        }
+impl RunLog for NodeLog {
+    fn node(&self) -> u16 {
+        self.node
     }
-}
 
-/// A run under way: taken down when it is dropped, however that comes.
-struct Running<'a> {
-    told: &'a Told,
-    run: Run,
-    is_call: bool,
-    began: std::time::Duration,
-}
-
-impl<'a> Running<'a> {
-    fn new(told: &'a Told, ctx: &TimerCtx<'_>, timer: &DueTimer, is_call: bool) -> Self {
-        let turn = match Tag::current() {
-            Tag::Turn(turn) if !is_call => turn,
-            _ => 0,
-        };
-        Self {
-            run: Run {
-                node: told.node,
-                turn,
-                partition: octets(ctx.partition().as_bytes()),
-                kind: timer.kind().0,
-                reference: Octets(timer.reference().clone()),
-                generation: timer.generation(),
-                attempt: timer.attempt(),
-                due_ms: timer.due_at_ms(),
-                now_ms: ctx.now_ms(),
-                ended: Ended::Cut,
-            },
-            is_call,
-            began: told.runtime.monotonic(),
-            told,
+    fn turn(&self) -> u64 {
+        match Tag::current() {
+            Tag::Turn(turn) => turn,
+            Tag::Engine | Tag::Request(_) => 0,
         }
     }
 
-    fn ended(mut self, result: Result<&Fired, &HandlerError>) {
-        self.run.ended = match result {
-            Ok(Fired::Done(_)) => Ended::Done,
-            Ok(Fired::Reschedule { .. }) => Ended::Reschedule,
-            Ok(Fired::Retry { after_ms, .. }) => Ended::Retry {
-                after_ms: *after_ms,
-            },
-            Ok(Fired::Dead { .. }) => Ended::Dead,
-            Err(error) if error.is_undecodable() => Ended::Undecodable,
-            Err(error) if error.is_uncharged() => Ended::Uncharged,
-            Err(_) => Ended::Error,
-        };
-    }
-}
-
-impl Drop for Running<'_> {
-    fn drop(&mut self) {
-        if self.run.ended == Ended::Cut {
-            let took = self.told.runtime.monotonic().saturating_sub(self.began);
-            if std::thread::panicking() {
-                self.run.ended = Ended::Panic;
-            } else if took.as_millis() >= u128::from(DEADLINE_MS) {
-                self.run.ended = Ended::Deadline;
-            }
-        }
-        let run = self.run.clone();
-        let what = if self.is_call {
-            What::Called(run)
+    fn dropped(&self, run: &Run) -> Ended {
+        let took_ms = self.runtime.now_ms().saturating_sub(run.now_ms);
+        if took_ms >= DEADLINE_MS {
+            Ended::Deadline
         } else {
-            What::Fire(run)
-        };
-        self.told.recorder.event(&self.told.actor, what);
-    }
-}
-
-impl TimerHandler for Told {
-    fn fire<'a>(
-        &'a self,
-        ctx: &'a TimerCtx<'a>,
-        timer: &'a DueTimer,
-    ) -> BoxFuture<'a, Result<Fired, HandlerError>> {
-        Box::pin(async move {
-            let running = Running::new(self, ctx, timer, false);
-            let script = self.script();
-            let result = script.fire(ctx, timer).await;
-            running.ended(result.as_ref());
-            result
-        })
-    }
-}
-
-impl DetachedHandler for Told {
-    type Output = ();
-
-    fn call<'a>(
-        &'a self,
-        ctx: &'a TimerCtx<'a>,
-        timer: &'a DueTimer,
-    ) -> BoxFuture<'a, Result<(), HandlerError>> {
-        Box::pin(async move {
-            let running = Running::new(self, ctx, timer, true);
-            let script = self.script();
-            let result = script.call(ctx, timer).await;
-            let done = Fired::Done(dueline::store::Batch::new());
-            running.ended(result.as_ref().map(|()| &done));
-            result
-        })
+            Ended::Cut
+        }
     }
 
-    fn settle<'a>(
-        &'a self,
-        ctx: &'a TimerCtx<'a>,
-        timer: &'a DueTimer,
-        (): &'a (),
-    ) -> BoxFuture<'a, Result<Fired, HandlerError>> {
-        Box::pin(async move {
-            let script = self.script();
-            script.settle(ctx, timer, &()).await
-        })
+    fn log(&self, what: What) {
+        self.recorder.event(&self.actor, what);
     }
 }
 
@@ -158,12 +56,16 @@ pub fn registry(
     (recorder, actor, node): (&Recorder, &Actor, u16),
     runtime: &Runtime,
 ) -> Registry {
-    let told = Told {
+    let script = Script {
+        runtime: runtime.clone(),
+    };
+    let log = NodeLog {
         recorder: recorder.clone(),
         actor: actor.clone(),
         node,
         runtime: runtime.clone(),
     };
+    let told = Recorded::new(script, log);
     let inline = |group_max: u16| {
         Registration::inline(told.clone())
             .group_max(group_max.max(1))

@@ -2,6 +2,7 @@
 //! store and a schedule that a seed decides, held to the promises by the checkers of
 //! `dueline-history`.
 #![forbid(unsafe_code)]
+#![allow(unreachable_pub)]
 
 mod client;
 mod disk;

@@ -13,6 +13,10 @@ fn main() {
     for seed in first..first + count {
         let outcome = run(&Plan::of(seed));
         events += outcome.events.len();
+        let mut outcome = outcome;
+        for b in dueline_history::check_all(&outcome.events) {
+            outcome.broken.push(b.to_string());
+        }
         for (mark, n) in outcome.marks {
             *marks.entry(mark).or_insert(0) += n;
         }

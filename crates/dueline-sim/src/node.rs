@@ -29,6 +29,8 @@ pub struct Node {
     pub(crate) is_old: bool,
     pub(crate) life: Option<Life>,
     actor: Actor,
+    /// Those who ask this process: what draws their generations.
+    pub(crate) clients: Actor,
     epoch: u64,
     ended_cleanly: bool,
 }
@@ -104,6 +106,7 @@ impl Node {
             spec,
             life: None,
             actor: Actor::new(&format!("node-{number}")),
+            clients: Actor::new(""),
             epoch: 0,
             ended_cleanly: true,
         }
@@ -128,6 +131,7 @@ impl Node {
             entropy_seed,
         } = around;
         self.epoch = epoch;
+        self.clients = Actor::new(&format!("clients-{}.{epoch}", self.number));
         let opened_at_ms = u64::try_from(self.clock.wall_ms()).unwrap_or(0);
         let unclean = (!self.ended_cleanly && !world.is_remote).then_some(opened_at_ms);
         self.ended_cleanly = false;

@@ -44,7 +44,6 @@ struct World<'a> {
     time: TrueTime,
     recorder: Recorder,
     actor: Actor,
-    client: Actor,
     disk: Arc<Disk>,
     nodes: Vec<Node>,
     executor: Executor,
@@ -60,6 +59,8 @@ struct World<'a> {
     /// Actions of this moment that wait for steps of tasks.
     armed: VecDeque<(u64, Deed)>,
     broken: Vec<String>,
+    /// The latest time that a clock has shown before it was set back.
+    latest_ms: i64,
 }
 
 #[derive(Debug)]
@@ -108,7 +109,6 @@ impl<'a> World<'a> {
             plan,
             recorder,
             actor: Actor::new("world"),
-            client: Actor::new("client"),
             disk,
             nodes,
             executor: Executor::new(),
@@ -122,6 +122,7 @@ impl<'a> World<'a> {
             next_later: 0,
             armed: VecDeque::new(),
             broken: Vec::new(),
+            latest_ms: 0,
             time,
         }
     }
@@ -430,9 +431,10 @@ impl<'a> World<'a> {
         )
     }
 
-    fn jump(&self, node: u64, by_ms: i64) {
+    fn jump(&mut self, node: u64, by_ms: i64) {
         self.recorder.mark("a clock jumps");
         let clock = self.clock_of(node);
+        self.latest_ms = self.latest_ms.max(clock.wall_ms());
         clock.jump_ms(by_ms);
         self.recorder.event(
             &self.actor,
@@ -464,7 +466,7 @@ impl<'a> World<'a> {
         self.next_request += 1;
         let request = Request::new(
             number,
-            &self.client,
+            &node.clients,
             &self.recorder,
             (verb, retries),
             &self.doubts,
@@ -476,13 +478,14 @@ impl<'a> World<'a> {
     }
 
     /// Nothing goes wrong from now on: the store works, every node lives and knows every kind, and
-    /// all clocks show the time of the one that is furthest ahead.
+    /// all clocks show the latest time that one of them has ever shown.
     fn heal(&mut self) {
         self.disk.heal();
         let clocks: Vec<NodeClock> = (0..=self.nodes.len() as u64)
             .map(|node| self.clock_of(node))
             .collect();
-        let latest_ms = clocks.iter().map(Clock::wall_ms).max().unwrap_or(0);
+        let shown = clocks.iter().map(Clock::wall_ms);
+        let latest_ms = shown.fold(self.latest_ms, i64::max);
         for clock in &clocks {
             clock.freeze(false);
             clock.jump_ms(latest_ms - clock.wall_ms());
@@ -502,7 +505,11 @@ impl<'a> World<'a> {
     /// Lets everything that is left be worked off, by the stored wakes alone; says whether it was.
     fn rest(&mut self) -> bool {
         let until_us = self.time.now_us() + REST_US;
-        // Pauses end first: asked until it is done, since nothing fails any more.
+        // Clients that were in doubt have asked again before the last pauses end.
+        let none = || std::iter::empty().peekable();
+        self.run_until(until_us, &mut none(), |world| {
+            world.later.is_empty() && !world.has_open_requests()
+        });
         for number in 0..self.plan.world.partitions {
             for kind in KINDS.into_iter().chain([RECURRING]) {
                 let resume = VerbSpec {
@@ -514,12 +521,12 @@ impl<'a> World<'a> {
                 self.ask(0, resume, 3);
             }
         }
-        self.run_until(
-            until_us,
-            &mut std::iter::empty().peekable(),
-            Self::is_at_rest,
-        );
+        self.run_until(until_us, &mut none(), Self::is_at_rest);
         self.is_at_rest()
+    }
+
+    fn has_open_requests(&self) -> bool {
+        self.executor.has_requests()
     }
 
     fn is_at_rest(&self) -> bool {
@@ -531,7 +538,12 @@ impl<'a> World<'a> {
                     && status.calls_running == 0
             })
         };
-        self.nodes.iter().all(idle) && self.left().is_empty() && self.later.is_empty()
+        self.nodes.iter().all(idle)
+            && self.disk.memory().wakes().iter().all(|wake| wake.kind == STRANGE)
+            && self.left().is_empty()
+            && self.later.is_empty()
+            && !self.has_open_requests()
+            && !self.has_open_requests()
     }
 
     /// Timers that should have run: all of known kinds.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::future::{BoxFuture, MaybeSendSync};
+use crate::mutants::{Mutant, planted};
 
 /// The wall clock and a monotonic clock.
 pub trait Clock: MaybeSendSync + fmt::Debug {
@@ -77,6 +78,9 @@ impl Runtime {
 
     /// The monotonic clock: time since a fixed moment, for spans and deadlines.
     pub fn monotonic(&self) -> Duration {
+        if planted(Mutant::ElapsedByWallClock) {
+            return Duration::from_millis(self.now_ms());
+        }
         self.clock.monotonic()
     }
 

@@ -42,6 +42,9 @@ pub struct Commit {
     /// Whether whoever asked for it had been told before that its outcome is not known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub landed_late: bool,
+    /// When a commit that landed late was asked for, by the clock of the history.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_ms: Option<u64>,
 }
 
 /// Who asks for a commit.

@@ -61,6 +61,8 @@ pub(crate) struct Origin {
     pub(crate) epoch: u64,
     pub(crate) tag: Tag,
     pub(crate) late: bool,
+    /// When it was asked for, by the true time.
+    pub(crate) asked_ms: u64,
 }
 
 /// A commit that is not durable yet.
@@ -178,13 +180,14 @@ impl Disk {
     fn commit_now(&self, origin: &Origin, partition: &Partition, group: Group) -> GroupOutcome {
         let batches: Vec<Batch> = group.batches.clone();
         let settles = !group.settles.is_empty();
+        let wakes_before = lane_wakes(&self.memory.wakes(), partition);
         let done = at_once(self.memory.apply_all(partition, group));
         let committed = batches.get(..done.committed()).unwrap_or_default();
         if !committed.is_empty() {
-            self.record(origin, partition, committed);
+            self.record(origin, partition, committed, &wakes_before);
         } else if settles {
             // The wakes alone have changed.
-            self.record(origin, partition, &[Batch::new()]);
+            self.record(origin, partition, &[Batch::new()], &wakes_before);
         }
         for outcome in &done.outcomes {
             match outcome {

@@ -63,6 +63,7 @@ impl NodeStore {
             epoch: self.epoch,
             tag: Tag::current(),
             late: false,
+            asked_ms: self.disk.time.now_ms(),
         }
     }
 

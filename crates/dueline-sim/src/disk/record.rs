@@ -1,6 +1,5 @@
 //! Commits as events of the history.
 
-use dueline::rows::TimerRow;
 use dueline::store::{Batch, Partition, Wake, Write};
 use dueline_history::{Commit, EffectMark, LaneWake, Occurrence, Octets, Source, What};
 use dueline_testkit::model;
@@ -9,10 +8,21 @@ use super::{Disk, Origin};
 use crate::tag::Tag;
 
 impl Disk {
-    pub(super) fn record(&self, origin: &Origin, partition: &Partition, batches: &[Batch]) {
+    pub(super) fn record(
+        &self,
+        origin: &Origin,
+        partition: &Partition,
+        batches: &[Batch],
+        wakes_before: &[LaneWake],
+    ) {
         let wakes = lane_wakes(&self.memory.wakes(), partition);
         let store_ms = self.now_ms();
-        for batch in batches {
+        for (place, batch) in batches.iter().enumerate() {
+            // The batches of a group are durable together: within it the old wakes count too.
+            let mut wakes = wakes.clone();
+            if place + 1 < batches.len() {
+                wakes.extend_from_slice(wakes_before);
+            }
             let (source, request, turn) = match origin.tag {
                 Tag::Engine => (Source::Engine, None, 0),
                 Tag::Turn(turn) => (Source::Engine, None, turn),
@@ -33,9 +43,10 @@ impl Disk {
                 preconditions: u32::try_from(batch.preconditions.len()).unwrap_or(u32::MAX),
                 rows: batch.writes.iter().map(row).collect(),
                 effects: effects(batch),
-                cuts: cuts(batch),
-                wakes: wakes.clone(),
+                cuts: model::cuts_of(batch).into_iter().map(occurrence).collect(),
+                wakes,
                 landed_late: origin.late,
+                asked_ms: origin.late.then_some(origin.asked_ms),
             };
             self.recorder.event(&origin.actor, What::Commit(commit));
         }
@@ -75,39 +86,12 @@ fn occurrence(of: model::Occurrence) -> Occurrence {
 
 /// The timers whose handlers say in this batch that they took effect.
 fn effects(batch: &Batch) -> Vec<EffectMark> {
-    let puts = || {
-        batch.writes.iter().filter_map(|write| match write {
-            Write::Put(key, value) => Some((key, value)),
-            Write::Delete(_) => None,
-        })
-    };
-    puts()
-        .filter_map(|(key, value)| {
-            let of = model::effect_of(key)?;
-            let (attempt, due_ms) = model::effect_details(value).unwrap_or_default();
-            // The same timer under another generation: its handler has scheduled it again.
-            let next_due_ms = puts().find_map(|(key, value)| {
-                let next = dueline::rows::TimerKey::decode(key).ok()?;
-                let same = next.kind == of.kind && next.reference == of.reference;
-                if !same || next.generation == of.generation {
-                    return None;
-                }
-                Some(TimerRow::decode(value).ok()?.header.original_due_ms)
-            });
-            Some(EffectMark {
-                occurrence: occurrence(of),
-                attempt,
-                due_ms,
-                next_due_ms,
-            })
-        })
-        .collect()
-}
-
-fn cuts(batch: &Batch) -> Vec<Occurrence> {
-    let puts = batch.writes.iter().filter_map(|write| match write {
-        Write::Put(key, _) => model::cut_of(key),
-        Write::Delete(_) => None,
-    });
-    puts.map(occurrence).collect()
+    let told = model::effects_told(batch).into_iter();
+    told.map(|told| EffectMark {
+        occurrence: occurrence(told.occurrence),
+        attempt: told.attempt,
+        due_ms: told.due_ms,
+        next_due_ms: told.next_due_ms,
+    })
+    .collect()
 }

@@ -1,6 +1,6 @@
 //! A handler whose timers carry what is to become of them: every way a run can end, as data.
 //!
-//! Each run that takes effect puts its [`effect_key`], by which a history is judged.
+//! Each run that takes effect puts its [`mark_effect`], by which a history is judged.
 
 use std::future::{pending, poll_fn};
 use std::task::Poll;
@@ -14,7 +14,7 @@ use dueline::timers::{
 };
 use dueline::{BoxFuture, Bytes};
 
-use super::{Occurrence, Random, cut_key, effect_key, effect_value};
+use super::{Occurrence, Random, cut_key, mark_effect};
 
 /// What a timer does when it runs. `times` is how many runs fail before one succeeds, or how often
 /// it goes on.
@@ -162,7 +162,7 @@ impl Told {
 }
 
 /// Runs its payload.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Script {
     /// The host of the process it runs in: what it schedules draws its generation here.
     pub runtime: Runtime,
@@ -176,7 +176,7 @@ impl Script {
             && target.kind == timer.kind()
             && target.reference == *timer.reference();
         let failing = timer.attempt() <= u16::from(times);
-        let done = Batch::new().put(effect_key(timer), effect_value(timer));
+        let done = mark_effect(Batch::new(), timer, None);
         match op {
             Op::Log => Ok(Fired::Done(self.log(ctx, timer, done).await?)),
             Op::Count => Ok(Fired::Done(count(ctx, timer, times, done).await?)),
@@ -197,7 +197,7 @@ impl Script {
                 Ok(Fired::Done(self.log(ctx, timer, done).await?))
             }
             Op::Hang if failing => pending().await,
-            Op::OwnName if failing => {
+            Op::OwnName if failing && timer.is_named() => {
                 let own = NameKey {
                     kind: timer.kind(),
                     reference: timer.reference().clone(),
@@ -216,30 +216,20 @@ impl Script {
                     Batch::new().put("dead", timer.reference().clone())
                 },
             }),
-            Op::Reschedule if times > 0 => Ok(Fired::Reschedule {
-                due_at_ms: if times.is_multiple_of(2) {
+            Op::Reschedule if times > 0 => {
+                let due_at_ms = if times.is_multiple_of(2) {
                     ctx.now_ms() + 700
                 } else {
                     timer.due_at_ms().saturating_sub(50)
-                },
-                payload: payload(
-                    op,
-                    times - 1,
-                    target.kind,
-                    std::str::from_utf8(&target.reference)?,
-                ),
-                batch: self.log(ctx, timer, done).await?,
-            }),
-            Op::Recur if times > 0 => Ok(Fired::Reschedule {
-                due_at_ms: timer.due_at_ms() + RECUR_MS,
-                payload: payload(
-                    op,
-                    times - 1,
-                    target.kind,
-                    std::str::from_utf8(&target.reference)?,
-                ),
-                batch: done,
-            }),
+                };
+                self.go_on(ctx, timer, (op, times - 1, &target), due_at_ms)
+                    .await
+            }
+            Op::Recur if times > 0 => {
+                let due_at_ms = timer.due_at_ms() + RECUR_MS;
+                self.go_on(ctx, timer, (op, times - 1, &target), due_at_ms)
+                    .await
+            }
             Op::Cut if !is_own => Ok(Fired::Done(cut(ctx, &target, done).await?)),
             Op::Replace if !is_own => {
                 let batch = cut(ctx, &target, done).await?;
@@ -254,6 +244,22 @@ impl Script {
             Op::Undecodable if times > 1 => Err(HandlerError::undecodable("as told")),
             _ => Ok(Fired::Done(done)),
         }
+    }
+
+    async fn go_on(
+        &self,
+        ctx: &TimerCtx<'_>,
+        timer: &DueTimer,
+        (op, times, target): (Op, u8, &NameKey),
+        due_at_ms: u64,
+    ) -> Result<Fired, HandlerError> {
+        let reference = std::str::from_utf8(&target.reference)?;
+        let done = mark_effect(Batch::new(), timer, Some(due_at_ms));
+        Ok(Fired::Reschedule {
+            due_at_ms,
+            payload: payload(op, times, target.kind, reference),
+            batch: self.log(ctx, timer, done).await?,
+        })
     }
 
     async fn log(
@@ -425,7 +431,7 @@ impl DetachedHandler for Script {
 
     fn call<'a>(
         &'a self,
-        _ctx: &'a TimerCtx<'a>,
+        _: &'a TimerCtx<'a>,
         timer: &'a DueTimer,
     ) -> BoxFuture<'a, Result<(), HandlerError>> {
         Box::pin(async move {

@@ -25,7 +25,9 @@ impl MemoryStore {
         if let Some(failure) = transaction.first_failure(&batch.preconditions, now) {
             return Ok(failure);
         }
-        for write in batch.writes {
+        let torn = usize::from(planted(Mutant::BatchIsTorn));
+        let written = batch.writes.len().saturating_sub(torn);
+        for write in batch.writes.into_iter().take(written) {
             transaction.write(write);
         }
         if bound.is_some_and(|bound| transaction.bytes() > bound) {
@@ -45,7 +47,7 @@ impl MemoryStore {
                 Ok(outcome) => {
                     let committed = outcome.is_committed();
                     done.outcomes.push(outcome);
-                    if !committed {
+                    if !committed && !planted(Mutant::GroupGoesOnAfterLoss) {
                         invalid = None;
                         break;
                     }
@@ -89,12 +91,21 @@ fn settle_lane(
     if planted(Mutant::SettleForgetsWake) {
         return None;
     }
+    #[cfg(dueline_mutants)]
+    if planted(Mutant::SettleFromEarlierRead) {
+        let next_ms = state.head_seen_ms(partition, kind, now.or_zero())?;
+        state.wakes.arm(partition, kind, next_ms);
+        return Some(next_ms);
+    }
     let late_ms = if planted(Mutant::SettleSetsWakeLate) {
         1_000
     } else {
         0
     };
     let next_ms = state.lane_wants_ms(partition, kind, now.or_zero())? + late_ms;
+    if planted(Mutant::FullLaneDropsWake) && next_ms <= now.or_zero() {
+        return None;
+    }
     state.wakes.arm(partition, kind, next_ms);
     Some(next_ms)
 }

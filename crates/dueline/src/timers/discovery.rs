@@ -65,7 +65,7 @@ impl<'a> TickRun<'a> {
                 kinds.insert(head.kind);
             }
         }
-        if page.next.is_none() {
+        if page.next.is_none() || planted(Mutant::UnknownRowsHideKinds) {
             for kind in kinds.iter() {
                 if let Some(mut lane) = self.open_lane(kind) {
                     let rows = page
@@ -113,7 +113,9 @@ impl<'a> TickRun<'a> {
     async fn note_paused(&mut self, mut page: ScanPage) -> Result<(), StoreError> {
         loop {
             for (key, _) in &page.rows {
-                if let Ok(key) = PauseKey::decode(key) {
+                if let Ok(key) = PauseKey::decode(key)
+                    && !planted(Mutant::PauseIgnored)
+                {
                     self.paused.insert(key.kind);
                 }
             }

@@ -141,7 +141,8 @@ impl Planning<'_> {
         let attempt = attempts_after(timer);
         let due_ms = now_ms.saturating_add(self.delay_ms(timer, attempt));
         let failure = Failure::new(now_ms, reason);
-        let to = Move::retry(timer, due_ms, attempt.saturating_sub(1), failure);
+        let charged = u16::from(planted(Mutant::StoreFaultCharged));
+        let to = Move::retry(timer, due_ms, attempt.saturating_sub(1) + charged, failure);
         self.moved(timer, to, Effect::Failed, Batch::new())
     }
 
@@ -168,7 +169,7 @@ impl Planning<'_> {
         let uses_reserve = !effects.has_put();
         let alone = effects.is_empty();
         let mut batch = move_batch(timer, &self.name, &to, self.front.clone(), effects);
-        batch.uses_reserve = uses_reserve;
+        batch.uses_reserve = uses_reserve && !planted(Mutant::MoveWithoutReserve);
         Planned {
             own_guards: self.own_guards(timer),
             batch,
@@ -199,7 +200,11 @@ impl Planning<'_> {
     ) -> Planned {
         let key = TimerKey {
             due_ms: due_at_ms.max(self.floor_ms).min(DUE_MS_MAX),
-            generation: self.runtime.draw_generation(),
+            generation: if planted(Mutant::RescheduleKeepsGeneration) {
+                timer.generation()
+            } else {
+                self.runtime.draw_generation()
+            },
             ..timer.key().clone()
         };
         let mut batch = self
@@ -264,6 +269,7 @@ impl Planning<'_> {
             .writes
             .iter()
             .any(|write| *write.key() == own_row || Some(write.key()) == own_name.as_ref())
+            && !planted(Mutant::HandlerWritesOwnName)
         {
             return Err(
                 "a handler's batch must not write the row or the name of the timer that \

@@ -59,6 +59,9 @@ impl RetryPolicy {
         let base = self.base_delay_ms(attempt);
         let spread = base / 100 * u64::from(self.jitter_percent.min(100))
             + base % 100 * u64::from(self.jitter_percent.min(100)) / 100;
+        if planted(Mutant::NoJitter) {
+            return base;
+        }
         let jitter = match spread.checked_add(1) {
             Some(choices) => occurrence.hash64(u64::from(attempt)) % choices,
             None => 0,

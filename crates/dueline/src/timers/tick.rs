@@ -87,7 +87,8 @@ impl<'a> TickRun<'a> {
     pub(super) async fn run(mut self, request: &TickRequest<'a>) -> Tick {
         if self.state.is_exhausted(self.engine.runtime().monotonic()) {
             self.report.stopped_on_budget = true;
-            self.report.next_wake_ms = Some(self.cutoff_ms);
+            let asleep_ms = 5_000 * u64::from(planted(Mutant::SpentBudgetSleeps));
+            self.report.next_wake_ms = Some(self.cutoff_ms + asleep_ms);
             return self.into_tick();
         }
         let found = match request.wakes {
@@ -161,7 +162,8 @@ impl<'a> TickRun<'a> {
             .state
             .time_left(self.engine.runtime().monotonic())
             .is_zero();
-        let spent = self.state.fires_left() == 0;
+        let spent = self.state.fires_left() == 0
+            || planted(Mutant::ScanLimitStopsFirstFire) && self.state.scans_left() == 0;
         for lane in &mut self.lanes {
             let first = lane.handled == 0 && !spent;
             if lane.is_live() && (spent || over) && !first {
@@ -216,6 +218,7 @@ impl<'a> TickRun<'a> {
                     self.run_row(index, key, row).await;
                 }
             }
+            Err(_) if planted(Mutant::MalformedHidesLater) => self.close_lane(&row, Closed::Cap),
             Err(malformed) => {
                 // Costs no fire, but ends with the time and the rows of the tick like one.
                 if let Some(lane) = self.lanes.get_mut(index) {
@@ -249,6 +252,9 @@ impl<'a> TickRun<'a> {
         };
         lane.rows.push_front(row);
         lane.close(reason);
+        if planted(Mutant::CappedKindStopsTick) && reason == Closed::Cap {
+            self.lanes.iter_mut().for_each(|lane| lane.close(reason));
+        }
         None
     }
 
@@ -355,6 +361,10 @@ impl<'a> TickRun<'a> {
         let heads: Vec<ScanRange> = kinds
             .iter()
             .filter(|kind| !self.paused.contains(*kind))
+            .filter(|kind| {
+                let was_due = self.lanes.iter().any(|lane| lane.kind == *kind);
+                was_due || !planted(Mutant::NextWakeMissesLanes)
+            })
             .map(|kind| ScanRange::new(TimerKey::lane_start(kind), TimerKey::lane_end(kind), 1))
             .collect();
         match self.read_all(&heads).await {
