@@ -18,11 +18,13 @@
 )]
 
 pub mod bugs;
+mod folder;
 mod model;
 mod planted;
 mod under_loom;
 mod under_shuttle;
 
+pub use folder::{FOLDER, new_folder};
 pub use model::{Effort, Model, models};
 
 /// Places of bugs that were not found in the sources: the product has changed there.

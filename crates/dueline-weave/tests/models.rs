@@ -6,7 +6,7 @@
 use std::process::Command;
 
 use dueline_weave::bugs::BUGS;
-use dueline_weave::{Effort, Model, UNPLACED, models};
+use dueline_weave::{Effort, FOLDER, Model, UNPLACED, models, new_folder};
 
 /// Schedules in which a bug must have shown. Most show in a few.
 const BUG_SCHEDULES: &str = "1500";
@@ -63,10 +63,12 @@ fn holds(model: &Model) {
 
 fn finds_its_bugs(model: &Model) {
     assert!(!model.bugs.is_empty());
+    let folder = new_folder();
     for bug in model.bugs {
         let run = Command::new(env!("CARGO_BIN_EXE_dueline-weave"))
             .args(["--schedules", BUG_SCHEDULES, model.name, bug])
             .env("RUST_BACKTRACE", "0")
+            .env(FOLDER, folder.path())
             .output()
             .unwrap();
         let told = String::from_utf8_lossy(&run.stderr);

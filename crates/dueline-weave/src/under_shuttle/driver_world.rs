@@ -15,8 +15,9 @@ use shuttle::future::block_on;
 use tempfile::TempDir;
 
 use super::driver::{Driver, DriverStore, Handle};
-use super::store_serves::{folder, open};
+use super::store_world::open;
 use super::sync::{Arc, Condvar, Mutex, PoisonError};
+use crate::new_folder;
 
 const START_MS: i64 = 1_764_500_000_000;
 /// The kind whose handler leaves a row.
@@ -63,7 +64,7 @@ impl World {
     }
 
     pub(super) fn on_sqlite() -> Self {
-        let (clock, folder) = (ManualClock::new(START_MS), folder());
+        let (clock, folder) = (ManualClock::new(START_MS), new_folder());
         let store = Arc::new(open(&folder, &clock));
         Self::new(clock, store, Some(folder))
     }

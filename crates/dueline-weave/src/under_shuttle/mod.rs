@@ -8,6 +8,7 @@ mod driver_stops;
 mod driver_world;
 mod store_closes;
 mod store_serves;
+mod store_world;
 
 pub(crate) use shuttle::thread_local;
 

@@ -5,11 +5,10 @@ use dueline_testkit::ManualClock;
 use shuttle::future::block_on;
 
 use super::commits::{Fault, fail};
-use super::store_serves::{
-    apply, apply_and_leave, apply_blocking, blocking, committed, folder, has, open,
-};
+use super::store_world::{apply, apply_and_leave, apply_blocking, blocking, committed, has, open};
 use super::{explore, thread};
 use crate::model::Model;
+use crate::new_folder;
 
 pub(crate) const A_CLOSING_STORE_KEEPS_WHAT_IT_ACKNOWLEDGED: Model = Model {
     name: "a_closing_store_keeps_what_it_acknowledged",
@@ -20,7 +19,7 @@ pub(crate) const A_CLOSING_STORE_KEEPS_WHAT_IT_ACKNOWLEDGED: Model = Model {
 /// A store is closed while three threads apply. Each is answered: what was committed is in the file
 /// when it is opened again, what was refused is not.
 fn closed_under_its_callers() {
-    let folder = folder();
+    let folder = new_folder();
     let store = open(&folder, &ManualClock::new(1_000));
     let awaiting = {
         let store = store.clone();
@@ -70,7 +69,7 @@ pub(crate) const A_FAILED_STORE_OPENS_AGAIN: Model = Model {
 /// A commit fails and cannot be settled, and the first attempt to open the file again fails too. Each
 /// caller is answered, and the store opens again by itself.
 fn failed_under_its_callers(fault: Fault) {
-    let folder = folder();
+    let folder = new_folder();
     let store = open(&folder, &ManualClock::new(1_000));
     fail([fault, Fault::Before, Fault::Before]);
     let awaiting = {
