@@ -46,6 +46,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "dueline-testkit",
         ],
     ),
+    ("dueline-weave", &["dueline", "dueline-testkit"]),
 ];
 
 /// Crates whose manifest repeats the workspace's lints, because a `forbid` could not be lifted in them: with
@@ -62,12 +63,20 @@ const KEPT_TO: &[(&str, &[&str])] = &[
             "dueline-server",
             "dueline-cli",
             "dueline-bench",
+            "dueline-weave",
         ],
     ),
     (
         "rusqlite",
-        &["dueline-sqlite", "dueline-bench", "dueline-faultfs"],
+        &[
+            "dueline-sqlite",
+            "dueline-bench",
+            "dueline-faultfs",
+            "dueline-weave",
+        ],
     ),
+    ("loom", &["dueline-weave"]),
+    ("shuttle", &["dueline-weave"]),
     ("axum", &["dueline-server"]),
     ("reqwest", &["dueline-server", "dueline-cli"]),
     ("clap", &["dueline-cli", "dueline-bench", "dueline-faultfs"]),
