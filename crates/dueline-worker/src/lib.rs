@@ -1,0 +1,19 @@
+//! Dueline's driver for a Durable Object.
+#![forbid(unsafe_code)]
+
+mod alarm;
+mod driver;
+mod error;
+mod hold;
+#[cfg_attr(not(feature = "simulated"), allow(dead_code, unreachable_pub, reason = "nothing plants a bug"))]
+mod mutants;
+mod report;
+mod storage;
+mod store;
+mod yielding;
+
+pub use driver::{ObjectDriver, ObjectOptions, Start};
+pub use error::AlarmError;
+pub use report::{AlarmInfo, AlarmReport, Restored};
+pub use storage::{AlarmWrite, ObjectStorage, SqlTask};
+pub use store::ObjectStore;
