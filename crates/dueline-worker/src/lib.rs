@@ -12,6 +12,9 @@ mod storage;
 mod store;
 mod yielding;
 
+#[cfg(feature = "simulated")]
+pub mod simulated;
+
 pub use driver::{ObjectDriver, ObjectOptions, Start};
 pub use error::AlarmError;
 pub use report::{AlarmInfo, AlarmReport, Restored};

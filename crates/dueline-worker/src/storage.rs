@@ -29,6 +29,7 @@ pub type AlarmWrite = BoxFuture<'static, Result<(), StoreError>>;
 /// | [`set_alarm`](Self::set_alarm) | `setAlarm` | at the call; its promise is [`AlarmWrite`] |
 /// | [`delete_alarm`](Self::delete_alarm) | `deleteAlarm` | at the call; the same |
 /// | [`get_alarm`](Self::get_alarm) | `getAlarm` | when its promise is awaited, in a later turn |
+/// | [`sync`](Self::sync) | `sync` | when its promise is awaited, in a later turn |
 pub trait ObjectStorage: MaybeSendSync + fmt::Debug {
     /// Lends the database for reading.
     ///
@@ -64,6 +65,10 @@ pub trait ObjectStorage: MaybeSendSync + fmt::Debug {
     /// # Errors
     /// As [`set_alarm`](Self::set_alarm).
     fn delete_alarm(&self) -> Result<AlarmWrite, StoreError>;
+
+    /// Ready once everything written so far is durable. Awaited only behind a crash, where a claim must
+    /// outlive whatever its handler does next.
+    fn sync(&self) -> BoxFuture<'static, Result<(), StoreError>>;
 
     /// Told of the batches that a transaction has committed, in the turn that wrote them. For a host
     /// that watches its object; most need not.

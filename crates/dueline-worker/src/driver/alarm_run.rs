@@ -101,10 +101,14 @@ impl<'a> AlarmRun<'a> {
 
     async fn turn(&mut self, turn: &Turn, state: &mut TickState) {
         let engine = &self.driver.engine;
+        let cautious_until_ms = self.driver.cautious_until_ms();
+        let is_cautious = cautious_until_ms
+            .is_some_and(|until_ms| turn.wakes.iter().any(|wake| wake.at_ms <= until_ms));
+        self.driver.store.be_cautious(is_cautious);
         let request = TickRequest {
             partition: &turn.partition,
             wakes: Some(&turn.wakes),
-            cautious_until_ms: self.driver.cautious_until_ms(),
+            cautious_until_ms,
         };
         let tick = self.calls.beside(engine.tick(request, state)).await;
         let Tick {

@@ -33,27 +33,38 @@ impl ObjectStore {
         if is_planted(Mutant::AlarmSetLate) {
             return self.write_with_late_alarm(partition, group).await;
         }
-        let (done, alarm) = self.write_turn(partition, &group);
-        self.confirmed(done, alarm).await
+        let (done, alarm, sync) = self.write_turn(partition, &group);
+        let done = self.confirmed(done, alarm).await;
+        if let Some(sync) = sync
+            && let Err(error) = sync.await
+        {
+            let unknown = StoreError::unknown("the platform could not say that a commit is durable");
+            return GroupOutcome::stopped(unknown.with_source(error));
+        }
+        done
     }
 
     fn write_turn(
         &self,
         partition: &Partition,
         group: &Group,
-    ) -> (GroupOutcome, Option<AlarmWrite>) {
+    ) -> (GroupOutcome, Option<AlarmWrite>, Option<AlarmWrite>) {
         let mut state = self.lock();
         let alarm = match earliest_of(group) {
             Some(due_ms) => match self.lower(&mut state, due_ms) {
                 Ok(alarm) => alarm,
-                Err(error) => return (GroupOutcome::stopped(not_armed(error)), None),
+                Err(error) => return (GroupOutcome::stopped(not_armed(error)), None, None),
             },
             None => None,
         };
         // A handler that set another alarm is not retried by the platform when it is cut: the mark
         // takes over what the retry would have said.
         let marks = alarm.is_some() && state.is_serving && !state.is_marked;
-        (self.commit(&mut state, partition, group, marks), alarm)
+        let done = self.commit(&mut state, partition, group, marks);
+        // A cautious claim is counted before its handler runs; in memory alone it would go with the
+        // process that the handler takes down.
+        let sync = state.is_cautious && done.committed() > 0;
+        (done, alarm, sync.then(|| self.storage.sync()))
     }
 
     /// A group in one transaction.

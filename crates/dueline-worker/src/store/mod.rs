@@ -17,7 +17,6 @@ use dueline::timers::KindSet;
 use crate::storage::ObjectStorage;
 
 pub(crate) use heads::Turn;
-pub(crate) use state::Rearmed;
 use state::State;
 
 /// The store of one Durable Object, made by [`ObjectDriver::open`](crate::ObjectDriver::open).

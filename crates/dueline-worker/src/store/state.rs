@@ -23,6 +23,8 @@ pub(super) struct State {
     pub(super) orphans: Vec<OrphanWake>,
     /// Whether the handler of the alarm runs in this instance.
     pub(super) is_serving: bool,
+    /// Whether the ticks under way are cautious.
+    pub(super) is_cautious: bool,
     /// Whether the mark of an alarm that set another is in the database.
     pub(super) is_marked: bool,
     /// Whether the last instance left that mark.
@@ -41,6 +43,7 @@ impl State {
             holds: Holds::default(),
             orphans: Vec::new(),
             is_serving: false,
+            is_cautious: false,
             is_marked,
             was_marked: is_marked,
             is_lowered: false,
@@ -79,6 +82,11 @@ impl ObjectStore {
         std::mem::take(&mut self.lock().was_marked)
     }
 
+    /// Whether each commit of the turns to come is to be durable before it is answered.
+    pub(crate) fn be_cautious(&self, is_cautious: bool) {
+        self.lock().is_cautious = is_cautious;
+    }
+
     pub(crate) fn forget_alarm(&self) {
         self.lock().alarm.note(KnownAlarm::Unknown);
     }
@@ -87,6 +95,7 @@ impl ObjectStore {
     pub(crate) fn rearm(&self) -> Result<Rearmed, AlarmError> {
         let mut state = self.lock();
         state.is_serving = false;
+        state.is_cautious = false;
         state.waiting = None;
         let done = self.rearm_with(&mut state, None);
         if done.is_err() {
