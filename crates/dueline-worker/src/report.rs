@@ -32,9 +32,6 @@ pub struct AlarmReport {
     pub worst_lateness_ms: u64,
     /// Where the alarm is set now, in milliseconds since 1970; `None` if nothing is pending.
     pub next_alarm_ms: Option<u64>,
-    /// Whether another alarm was being served by this instance, so that this one did nothing: the
-    /// other sets the next.
-    pub was_served_already: bool,
 }
 
 /// What a look at the alarm came to.

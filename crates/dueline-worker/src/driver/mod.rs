@@ -1,6 +1,7 @@
 mod alarm_run;
 mod calls;
 
+use std::future::poll_fn;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -150,12 +151,8 @@ impl ObjectDriver {
         if info.is_retry || info.retry_count > 0 {
             self.be_cautious();
         }
-        if !self.store.begin_serving(info.scheduled_at_ms) {
-            return Ok(AlarmReport {
-                was_served_already: true,
-                ..AlarmReport::default()
-            });
-        }
+        // One at a time; the platform keeps this alarm until its handler has ended.
+        poll_fn(|context| self.store.poll_serving(info.scheduled_at_ms, context)).await;
         let _serving = Serving(&self.store);
         let mut run = AlarmRun::new(self);
         run.serve().await;

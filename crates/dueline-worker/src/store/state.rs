@@ -1,4 +1,4 @@
-use std::task::Waker;
+use std::task::{Context, Poll, Waker};
 
 use dueline::sql::{OrphanWake, Writer};
 use dueline::store::StoreError;
@@ -33,6 +33,8 @@ pub(super) struct State {
     pub(super) is_lowered: bool,
     /// The handler, while it waits for calls.
     pub(super) waiting: Option<Waker>,
+    /// Alarms that were delivered while another was being served.
+    pub(super) queue: Vec<Waker>,
 }
 
 impl State {
@@ -48,6 +50,16 @@ impl State {
             was_marked: is_marked,
             is_lowered: false,
             waiting: None,
+            queue: Vec::new(),
+        }
+    }
+
+    fn end_serving(&mut self) {
+        self.is_serving = false;
+        self.is_cautious = false;
+        self.waiting = None;
+        for queued in std::mem::take(&mut self.queue) {
+            queued.wake();
         }
     }
 }
@@ -61,18 +73,31 @@ pub(crate) struct Rearmed {
 }
 
 impl ObjectStore {
-    /// The handler of the alarm begins. False if it runs in this instance already.
-    pub(crate) fn begin_serving(&self, scheduled_at_ms: Option<u64>) -> bool {
+    /// The handler of the alarm begins, as soon as no other runs in this instance.
+    pub(crate) fn poll_serving(
+        &self,
+        scheduled_at_ms: Option<u64>,
+        context: &mut Context<'_>,
+    ) -> Poll<()> {
         let mut state = self.lock();
-        state.alarm.begin(scheduled_at_ms);
+        if state.is_serving {
+            let queue = &mut state.queue;
+            if !queue.iter().any(|queued| queued.will_wake(context.waker())) {
+                queue.push(context.waker().clone());
+            }
+            return Poll::Pending;
+        }
+        state.is_serving = true;
         state.is_lowered = false;
-        !std::mem::replace(&mut state.is_serving, true)
+        state.alarm.begin(scheduled_at_ms);
+        Poll::Ready(())
     }
 
     /// The handler was cut or ended with an error: nothing is known of the alarm.
     pub(crate) fn stop_serving(&self) {
         let mut state = self.lock();
-        if std::mem::take(&mut state.is_serving) {
+        if state.is_serving {
+            state.end_serving();
             state.alarm.note(KnownAlarm::Unknown);
         }
     }
@@ -94,9 +119,7 @@ impl ObjectStore {
     /// Reads the earliest head of all lanes and sets the alarm for it, in one turn; the handler is over.
     pub(crate) fn rearm(&self) -> Result<Rearmed, AlarmError> {
         let mut state = self.lock();
-        state.is_serving = false;
-        state.is_cautious = false;
-        state.waiting = None;
+        state.end_serving();
         let done = self.rearm_with(&mut state, None);
         if done.is_err() {
             state.alarm.note(KnownAlarm::Unknown);
@@ -107,7 +130,7 @@ impl ObjectStore {
     /// As [`rearm`](Self::rearm), with a head that was read earlier: only a planted bug has one.
     pub(crate) fn rearm_with_stale(&self, head: Option<u64>) -> Result<Rearmed, AlarmError> {
         let mut state = self.lock();
-        state.is_serving = false;
+        state.end_serving();
         self.rearm_with(&mut state, Some(head))
     }
 

@@ -152,11 +152,7 @@ impl History {
     }
 
     fn step(&mut self) {
-        let drawn = self.random.below(100);
-        if std::env::var("TRACE").is_ok() {
-            println!("{drawn} now {} stored {:?} next {:?} serving {} unsynced {} tasks {:?} excused {}", self.now_ms(), self.object.storage().alarm_ms(), self.object.next_alarm_ms(), self.object.is_serving(), self.object.unsynced(), self.tasks.iter().map(|t| t.actor).collect::<Vec<_>>(), self.is_excused);
-        }
-        match drawn {
+        match self.random.below(100) {
             0..56 => self.poll_one(),
             56..66 => self.sync(),
             66..76 => self.deliver_if_due(),

@@ -1,7 +1,7 @@
 //! What requests do.
 
 use dueline::rows::TimerKey;
-use dueline::store::{Batch, NamespaceStore, Partition};
+use dueline::store::{Batch, Partition};
 use dueline::timers::{Policy, Timer};
 use dueline::{BoxFuture, Bytes};
 use dueline_testkit::model::Random;

@@ -1,0 +1,50 @@
+//! Goal: the histories find the bugs that the driver's rules are there to prevent.
+//! Method: each rule is broken on purpose, and some seed among a few hundred must notice.
+#![cfg(test)]
+
+mod history;
+
+use dueline_worker::simulated::{Mutant, plant};
+use history::History;
+
+const SEEDS_MAX: u64 = 400;
+
+fn assert_is_caught(mutant: Mutant, by: &str) {
+    let _planted = plant(mutant);
+    let mut others = Vec::new();
+    for seed in 0..SEEDS_MAX {
+        let broken = History::new(seed).run();
+        if let Some(line) = broken.iter().find(|line| line.contains(by)) {
+            println!("{mutant:?} was caught behind {} seeds: {line}", seed + 1);
+            return;
+        }
+        others.extend(broken);
+        others.truncate(3);
+    }
+    panic!("{mutant:?} was not caught by \"{by}\" in {SEEDS_MAX} seeds; others: {others:?}");
+}
+
+#[test]
+fn an_alarm_that_is_set_after_its_commit_is_caught() {
+    assert_is_caught(Mutant::AlarmSetLate, "the first wake is at");
+}
+
+#[test]
+fn heads_that_are_read_in_another_turn_than_the_alarm_is_set_in_are_caught() {
+    assert_is_caught(Mutant::AlarmReadBeforeSet, "the first wake is at");
+}
+
+#[test]
+fn an_alarm_at_the_time_that_is_served_is_caught() {
+    assert_is_caught(Mutant::AlarmAtServed, "the platform's at None");
+}
+
+#[test]
+fn a_timers_failure_that_is_thrown_is_caught() {
+    assert_is_caught(Mutant::AlarmTimerFailureThrown, "an error without a fault");
+}
+
+#[test]
+fn an_alarm_that_nobody_restores_is_caught() {
+    assert_is_caught(Mutant::AlarmNotRestored, "the stored alarm is at");
+}
