@@ -1,5 +1,7 @@
 //! What is known of the alarm, and where it may be set.
 
+use std::collections::VecDeque;
+
 /// The alarm as this instance of the object knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KnownAlarm {
@@ -11,14 +13,19 @@ pub(crate) enum KnownAlarm {
     At(u64),
 }
 
+/// How many of the last alarms may be the one that is served, if the platform does not say.
+const REMEMBERED: usize = 4;
+
 /// The alarm and what is served by it.
 #[derive(Debug)]
 pub(crate) struct Alarm {
     pub(crate) known: KnownAlarm,
     /// Changes with every write of the alarm, so that who has awaited something can tell.
     pub(crate) version: u64,
-    /// The time of the alarm served last: never set again, the platform may take it for that one.
-    served_ms: Option<u64>,
+    /// The last alarms that were set or read, the latest first.
+    recent_ms: VecDeque<u64>,
+    /// The time that is or may be served: never set again, the platform may take it for that one.
+    served_ms: Vec<u64>,
 }
 
 impl Alarm {
@@ -26,21 +33,27 @@ impl Alarm {
         Self {
             known: KnownAlarm::Unknown,
             version: 0,
-            served_ms: None,
+            recent_ms: VecDeque::new(),
+            served_ms: Vec::new(),
         }
     }
 
     /// An alarm is being served: it is spent, whatever was known of it.
     pub(crate) fn begin(&mut self, scheduled_at_ms: Option<u64>) {
-        let known_ms = match self.known {
-            KnownAlarm::At(at_ms) => Some(at_ms),
-            KnownAlarm::Unknown | KnownAlarm::None => None,
+        self.served_ms = match scheduled_at_ms {
+            Some(at_ms) => vec![at_ms],
+            None => self.recent_ms.iter().copied().collect(),
         };
-        self.served_ms = scheduled_at_ms.or(known_ms).or(self.served_ms);
         self.note(KnownAlarm::None);
     }
 
     pub(crate) fn note(&mut self, known: KnownAlarm) {
+        if let KnownAlarm::At(at_ms) = known
+            && !self.recent_ms.contains(&at_ms)
+        {
+            self.recent_ms.truncate(REMEMBERED - 1);
+            self.recent_ms.push_front(at_ms);
+        }
         self.known = known;
         self.version = self.version.wrapping_add(1);
     }
@@ -59,12 +72,11 @@ impl Alarm {
         if crate::mutants::is_planted(crate::mutants::Mutant::AlarmAtServed) {
             return due_ms.max(now_ms);
         }
-        let at_ms = due_ms.max(now_ms.saturating_add(1));
-        if self.served_ms == Some(at_ms) {
-            at_ms.saturating_add(1)
-        } else {
-            at_ms
+        let mut at_ms = due_ms.max(now_ms.saturating_add(1));
+        while self.served_ms.contains(&at_ms) {
+            at_ms = at_ms.saturating_add(1);
         }
+        at_ms
     }
 }
 
@@ -85,12 +97,15 @@ mod tests {
     }
 
     #[test]
-    fn without_a_word_of_the_platform_the_known_alarm_is_the_one_that_is_served() {
+    fn without_a_word_of_the_platform_each_of_the_last_alarms_may_be_the_one_that_is_served() {
         let mut alarm = Alarm::new();
-        alarm.note(KnownAlarm::At(2_000));
+        for at_ms in [1_996, 1_997, 1_998, 2_001, 2_000] {
+            alarm.note(KnownAlarm::At(at_ms));
+        }
         alarm.begin(None);
         assert_eq!(alarm.known, KnownAlarm::None);
-        assert_eq!(alarm.place(2_000, 1_990), 2_001);
+        assert_eq!(alarm.place(2_000, 1_990), 2_002);
+        assert_eq!(alarm.place(1_996, 1_990), 1_996);
     }
 
     #[test]

@@ -7,7 +7,9 @@ pub struct AlarmInfo {
     pub retry_count: u32,
     /// Whether an earlier try of this alarm failed, or was cut.
     pub is_retry: bool,
-    /// The time for which the alarm was set, in milliseconds since 1970, if the platform says it.
+    /// The time for which the alarm was set, in milliseconds since 1970, if the platform says it. The
+    /// next alarm is not set at that time; without a word of it, at none of the last four that this
+    /// instance has set or read, so that a timer may be up to four milliseconds late.
     pub scheduled_at_ms: Option<u64>,
 }
 

@@ -152,9 +152,9 @@ impl SimulatedObject {
         self.scheduler.is_running()
     }
 
-    /// The platform loses the alarm.
-    pub fn lose_alarm(&mut self) {
-        self.scheduler.lose();
+    /// The platform loses the alarm, unless it is being served. Whether there was one.
+    pub fn lose_alarm(&mut self) -> bool {
+        self.scheduler.lose()
     }
 
     /// Delivers the alarm, whatever the time.

@@ -62,9 +62,9 @@ impl Scheduler {
         }
     }
 
-    /// The alarm is lost, as has been seen of platforms.
-    pub(super) fn lose(&mut self) {
-        self.entry = None;
+    /// The alarm is lost, as has been seen of platforms; not while it runs. Whether there was one.
+    pub(super) fn lose(&mut self) -> bool {
+        !self.is_running() && self.entry.take().is_some()
     }
 
     pub(super) fn is_running(&self) -> bool {

@@ -31,8 +31,8 @@ impl History {
         } else {
             0
         };
-        // Behind now, and behind the time that is being served.
-        held_ms + 2
+        // Behind now, and behind the times that are or may be served.
+        held_ms + if self.weather.says_when { 2 } else { 5 }
     }
 
     /// The stored alarm is neither missing nor later than the earliest wake: every turn may be the last

@@ -85,6 +85,7 @@ pub struct History {
     pub(super) is_retrying: bool,
     pub(super) latest_ms: u64,
     pub(super) broken: Vec<String>,
+    is_traced: bool,
     pub seen: Seen,
 }
 
@@ -129,6 +130,7 @@ impl History {
             is_retrying: false,
             latest_ms: 0,
             broken: Vec::new(),
+            is_traced: std::env::var_os("DUELINE_TRACE").is_some(),
             seen: Seen::default(),
         }
     }
@@ -152,7 +154,9 @@ impl History {
     }
 
     fn step(&mut self) {
-        match self.random.below(100) {
+        let drawn = self.random.below(100);
+        self.trace(drawn);
+        match drawn {
             0..56 => self.poll_one(),
             56..66 => self.sync(),
             66..76 => self.deliver_if_due(),
@@ -163,8 +167,7 @@ impl History {
             }
             93..95 if self.weather.crashes => self.crash(),
             95 if self.weather.loses_alarms => {
-                self.object.lose_alarm();
-                self.is_excused = true;
+                self.is_excused |= self.object.lose_alarm();
             }
             96..98 if self.weather.clock_steps => {
                 let by_ms = self.random.pick(&[-5_000, -300, -1, 300, 20_000]);
@@ -176,6 +179,22 @@ impl History {
             _ => self.poll_one(),
         }
         self.latest_ms = self.latest_ms.max(self.now_ms());
+    }
+
+    /// Shows each step if `DUELINE_TRACE` is set, for a seed that failed.
+    fn trace(&self, drawn: u64) {
+        if self.is_traced {
+            println!(
+                "step {drawn:2} at {}: stored {:?}, next {:?}, serving {}, un-synced {}, tasks {:?}, excused {}",
+                self.now_ms(),
+                self.object.storage().alarm_ms(),
+                self.object.next_alarm_ms(),
+                self.object.is_serving(),
+                self.object.unsynced(),
+                self.tasks.iter().map(|task| task.actor).collect::<Vec<_>>(),
+                self.is_excused,
+            );
+        }
     }
 
     fn advance(&mut self, by_ms: u64) {
@@ -238,16 +257,16 @@ impl History {
     }
 
     fn restored(&mut self, restored: Restored) {
-        match restored {
-            Restored::Serving => {}
-            // An alarm that was lost before its time is found out behind it.
-            Restored::Sound => self.is_excused &= self.object.next_alarm_ms().is_none(),
-            Restored::Set { .. } => {
-                self.seen.restored += 1;
-                self.is_excused = false;
-            }
+        if matches!(restored, Restored::Set { .. }) {
+            self.seen.restored += 1;
         }
+        self.excuse_until_set();
         self.check_alarm();
+    }
+
+    /// The excuse ends when the platform has an alarm again.
+    fn excuse_until_set(&mut self) {
+        self.is_excused &= self.object.next_alarm_ms().is_none();
     }
 
     fn end_alarm(&mut self, end: AlarmEnd) {
@@ -307,6 +326,7 @@ impl History {
     pub(super) fn sync(&mut self) {
         let records = self.object.sync().unwrap();
         self.show(records);
+        self.excuse_until_set();
         self.check_scheduler();
     }
 
