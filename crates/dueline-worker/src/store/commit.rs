@@ -50,7 +50,8 @@ impl ObjectStore {
         group: &Group,
     ) -> (GroupOutcome, Option<AlarmWrite>, Option<AlarmWrite>) {
         let mut state = self.lock();
-        let alarm = match earliest_of(group) {
+        let earliest_ms = earliest_of(group);
+        let alarm = match earliest_ms {
             Some(due_ms) => match self.lower(&mut state, due_ms) {
                 Ok(alarm) => alarm,
                 Err(error) => return (GroupOutcome::stopped(not_armed(error)), None, None),
@@ -61,6 +62,9 @@ impl ObjectStore {
         // takes over what the retry would have said.
         let marks = alarm.is_some() && state.is_serving && !state.is_marked;
         let done = self.commit(&mut state, partition, group, marks);
+        if let Some(due_ms) = earliest_ms {
+            state.note_put(due_ms);
+        }
         // A cautious claim is counted before its handler runs; in memory alone it would go with the
         // process that the handler takes down.
         let sync = state.is_cautious && done.committed() > 0;

@@ -47,11 +47,13 @@ impl ObjectStore {
         Ok(earliest)
     }
 
-    /// The same in a turn of its own.
+    /// The same in a turn of its own, for the handler, which waits for it.
     pub(crate) fn next_head(&self, kinds: &KindSet) -> Result<Option<u64>, StoreError> {
         let mut state = self.lock();
         state.is_lowered = false;
-        self.head(&mut state, kinds)
+        let head = self.head(&mut state, kinds)?;
+        state.awaited_ms = head.unwrap_or(u64::MAX);
+        Ok(head)
     }
 
     /// What is due, a turn for each partition, in the order of their first wakes.
@@ -128,7 +130,7 @@ impl ObjectStore {
         self.lock().holds.ended(partition, end, now);
     }
 
-    /// Ready once the alarm has come earlier since the heads were last read.
+    /// Ready once something was put that is due before the head that was read last.
     pub(crate) fn poll_lowered(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut state = self.lock();
         if std::mem::take(&mut state.is_lowered) {

@@ -29,7 +29,9 @@ pub(super) struct State {
     pub(super) is_marked: bool,
     /// Whether the last instance left that mark.
     pub(super) was_marked: bool,
-    /// Whether the alarm has come earlier since the handler last looked.
+    /// The head for which the handler waits, in milliseconds since 1970.
+    pub(super) awaited_ms: u64,
+    /// Whether something was put that is due before it.
     pub(super) is_lowered: bool,
     /// The handler, while it waits for calls.
     pub(super) waiting: Option<Waker>,
@@ -48,9 +50,20 @@ impl State {
             is_cautious: false,
             is_marked,
             was_marked: is_marked,
+            awaited_ms: 0,
             is_lowered: false,
             waiting: None,
             queue: Vec::new(),
+        }
+    }
+
+    /// Something due at this time was committed: the handler, if it waits for something later, looks.
+    pub(super) fn note_put(&mut self, due_ms: u64) {
+        if self.is_serving && due_ms < self.awaited_ms {
+            self.is_lowered = true;
+            if let Some(waiting) = self.waiting.take() {
+                waiting.wake();
+            }
         }
     }
 
@@ -185,12 +198,7 @@ impl ObjectStore {
         let head = self.head(state, &self.kinds)?;
         let earliest_ms = head.map_or(due_ms, |head| head.min(due_ms));
         let at_ms = state.alarm.place(earliest_ms, now_ms);
-        let write = self.set(state, at_ms)?;
-        state.is_lowered = true;
-        if let Some(waiting) = state.waiting.take() {
-            waiting.wake();
-        }
-        Ok(Some(write))
+        self.set(state, at_ms).map(Some)
     }
 
     fn set(&self, state: &mut State, at_ms: u64) -> Result<AlarmWrite, StoreError> {

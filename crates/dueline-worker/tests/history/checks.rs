@@ -32,7 +32,8 @@ impl History {
             0
         };
         // Behind now, and behind the times that are or may be served.
-        held_ms + if self.weather.says_when { 2 } else { 5 }
+        let says_when = self.weather.says_when && !self.weather.twice;
+        held_ms + if says_when { 2 } else { 5 }
     }
 
     /// The stored alarm is neither missing nor later than the earliest wake: every turn may be the last
