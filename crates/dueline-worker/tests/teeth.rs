@@ -48,3 +48,13 @@ fn a_timers_failure_that_is_thrown_is_caught() {
 fn an_alarm_that_nobody_restores_is_caught() {
     assert_is_caught(Mutant::AlarmNotRestored, "the stored alarm is at");
 }
+
+#[test]
+fn a_budget_for_each_partition_is_caught() {
+    assert_is_caught(Mutant::AlarmBudgetPerPartition, "over its budget");
+}
+
+#[test]
+fn a_tick_behind_a_crash_that_is_like_any_other_is_caught() {
+    assert_is_caught(Mutant::AlarmNeverCautious, "left at the end");
+}

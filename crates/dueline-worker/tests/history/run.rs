@@ -233,6 +233,7 @@ impl History {
             Ended::Alarm(result, is_known) => {
                 let end = match &result {
                     Ok(report) => {
+                        self.check_budget(report);
                         self.seen.total.add(&report.total);
                         self.seen.settled.add(&report.settled);
                         AlarmEnd::Well
@@ -247,6 +248,14 @@ impl History {
                     self.end_alarm(end);
                 }
             }
+        }
+    }
+
+    /// All partitions of a tick together do no more than one budget allows.
+    fn check_budget(&mut self, report: &AlarmReport) {
+        let most = u64::from(self.budget.max_fired);
+        if report.total.progressed() > most * u64::from(report.ticks) {
+            self.broken.push(format!("over its budget of {most}: {report:?}"));
         }
     }
 
