@@ -140,6 +140,10 @@ mod future;
 mod kind;
 pub mod limits;
 pub mod memory;
+#[cfg(dueline_mutants)]
+pub mod mutants;
+#[cfg(not(dueline_mutants))]
+mod mutants;
 pub mod rows;
 pub mod runtime;
 pub mod sql;

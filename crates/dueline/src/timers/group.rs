@@ -8,6 +8,7 @@ use super::planned::{Effect, Planned};
 use super::tick::TickRun;
 use super::{DueTimer, TimerKind};
 use crate::limits::{BATCH_BYTES_MAX, GROUP_TIMERS_MAX};
+use crate::mutants::{Mutant, planted};
 use crate::rows::{class, is_of_class, lane_head};
 use crate::store::{Batch, BatchOutcome, Group, StoreError, StoreErrorKind, WakeSettle, Write};
 
@@ -116,7 +117,10 @@ impl TickRun<'_> {
             .store
             .apply_all(self.partition, Group { batches, settles })
             .await;
-        self.overlay.clear();
+        let lost = done.outcomes.iter().any(|done| !done.is_committed());
+        if !(lost && planted(Mutant::LostEffectsStayVisible)) {
+            self.overlay.clear();
+        }
         let settled = done.next_wakes_ms.len() == kinds.len();
         for (kind, next) in kinds.into_iter().zip(done.next_wakes_ms) {
             self.note_settled(kind, next);
@@ -165,7 +169,11 @@ impl TickRun<'_> {
                 Some(BatchOutcome::Committed) => self.committed(&row, planned),
                 Some(lost) => {
                     self.halvings = self.halvings.saturating_add(1);
-                    self.put_back(items.collect());
+                    if planted(Mutant::GroupNotRunAgain) {
+                        self.staged.items.extend(items);
+                    } else {
+                        self.put_back(items.collect());
+                    }
                     self.lost(row, planned, lost).await;
                     return false;
                 }
@@ -264,6 +272,9 @@ impl TickRun<'_> {
                 continue;
             }
             match write {
+                Write::Put(key, value) if planted(Mutant::PastRescheduleFiresAgain) => {
+                    self.push_front(DueRow::new(key.clone(), value.clone()));
+                }
                 Write::Put(..) => {
                     self.removed.remove(key);
                     self.put.insert(key.clone());
