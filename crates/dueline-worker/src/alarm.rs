@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use crate::mutants::{Mutant, planted};
+
 /// The alarm as this instance of the object knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KnownAlarm {
@@ -69,7 +71,7 @@ impl Alarm {
     /// Where the alarm for something due at this time is set: in the future, and not at the time that
     /// is being served.
     pub(crate) fn place(&self, due_ms: u64, now_ms: u64) -> u64 {
-        if crate::mutants::is_planted(crate::mutants::Mutant::AlarmAtServed) {
+        if planted(Mutant::AlarmAtServed) {
             return due_ms.max(now_ms);
         }
         let mut at_ms = due_ms.max(now_ms.saturating_add(1));

@@ -5,7 +5,6 @@ mod alarm;
 mod driver;
 mod error;
 mod hold;
-#[cfg_attr(not(feature = "simulated"), allow(dead_code, unreachable_pub, reason = "nothing plants a bug"))]
 mod mutants;
 mod report;
 mod storage;

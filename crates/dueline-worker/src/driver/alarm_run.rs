@@ -12,7 +12,7 @@ use super::ObjectDriver;
 use super::calls::Calls;
 use crate::error::AlarmError;
 use crate::hold::TurnEnd;
-use crate::mutants::{Mutant, is_planted};
+use crate::mutants::{Mutant, planted};
 use crate::report::AlarmReport;
 use crate::store::Turn;
 use crate::yielding::give_way;
@@ -88,7 +88,7 @@ impl<'a> AlarmRun<'a> {
         self.report.ticks += 1;
         let mut state = engine.start_tick(driver.options.budget);
         for turn in turns {
-            if is_planted(Mutant::AlarmBudgetPerPartition) {
+            if planted(Mutant::AlarmBudgetPerPartition) {
                 state = engine.start_tick(driver.options.budget);
             }
             if state.is_exhausted(engine.runtime().monotonic()) {
@@ -209,10 +209,10 @@ impl<'a> AlarmRun<'a> {
         let store = &self.driver.store;
         self.report.settled = self.calls.settled();
         let failed = self.report.total.failed + self.report.total.dead;
-        if is_planted(Mutant::AlarmTimerFailureThrown) && failed > 0 {
+        if planted(Mutant::AlarmFailureThrown) && failed > 0 {
             return Err(AlarmError::Heads(StoreError::unavailable("a timer failed")));
         }
-        let rearmed = if is_planted(Mutant::AlarmReadBeforeSet) {
+        let rearmed = if planted(Mutant::AlarmReadBeforeSet) {
             let head = store.next_head(&store.kinds).map_err(AlarmError::Heads)?;
             give_way().await;
             store.rearm_with_stale(head)?

@@ -11,7 +11,7 @@ use dueline::store::{NamespaceStore, StoreError};
 use dueline::timers::{CALLS_MAX, Engine, Registry, TickBudget, TimerKind, Timers};
 
 use crate::error::AlarmError;
-use crate::mutants::{Mutant, is_planted};
+use crate::mutants::{Mutant, planted};
 use crate::report::{AlarmInfo, AlarmReport, Restored};
 use crate::storage::ObjectStorage;
 use crate::store::ObjectStore;
@@ -170,7 +170,7 @@ impl ObjectDriver {
     }
 
     fn cautious_until_ms(&self) -> Option<u64> {
-        if is_planted(Mutant::AlarmNeverCautious) {
+        if planted(Mutant::AlarmCautionIgnored) {
             return None;
         }
         *self

@@ -24,5 +24,3 @@ pub use object::{AlarmEnd, Delivery, SimulatedObject};
 pub use scheduler::RETRIES_MAX;
 pub use storage::{SimulatedStorage, StorageCounts};
 pub use turns::TurnRecord;
-
-pub use crate::mutants::{Mutant, Planted, plant};

@@ -8,7 +8,7 @@ use dueline::timers::earliest_timer_put;
 
 use super::ObjectStore;
 use super::state::State;
-use crate::mutants::{Mutant, is_planted};
+use crate::mutants::{Mutant, planted};
 use crate::storage::AlarmWrite;
 use crate::yielding::give_way;
 
@@ -30,7 +30,7 @@ impl ObjectStore {
     /// Commits a group; if it makes something due before the alarm, the alarm is set before, in the
     /// same turn.
     pub(super) async fn write(&self, partition: &Partition, group: Group) -> GroupOutcome {
-        if is_planted(Mutant::AlarmSetLate) {
+        if planted(Mutant::AlarmSetLate) {
             return self.write_with_late_alarm(partition, group).await;
         }
         let (done, alarm, sync) = self.write_turn(partition, &group);

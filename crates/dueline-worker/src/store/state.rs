@@ -7,7 +7,7 @@ use super::ObjectStore;
 use crate::alarm::{Alarm, KnownAlarm};
 use crate::error::AlarmError;
 use crate::hold::Holds;
-use crate::mutants::{Mutant, is_planted};
+use crate::mutants::{Mutant, planted};
 use crate::report::Restored;
 use crate::storage::AlarmWrite;
 
@@ -229,7 +229,7 @@ impl ObjectStore {
         if state.is_serving {
             return Ok((Restored::Serving, None));
         }
-        if state.alarm.version != version || is_planted(Mutant::AlarmNotRestored) {
+        if state.alarm.version != version || planted(Mutant::AlarmNotRestored) {
             // It was set in the meantime, by the heads of that turn.
             return Ok((Restored::Sound, None));
         }
