@@ -50,9 +50,9 @@ impl Holds {
 
     /// What is left of a partition's hold.
     pub(crate) fn left(&self, partition: &Partition, now: Duration) -> Duration {
-        self.0.get(partition).map_or(Duration::ZERO, |hold| {
-            hold.until.saturating_sub(now)
-        })
+        self.0
+            .get(partition)
+            .map_or(Duration::ZERO, |hold| hold.until.saturating_sub(now))
     }
 }
 

@@ -6,6 +6,10 @@ pub(crate) use dueline::mutants::{Mutant, planted};
 
 /// The bugs that are planted here.
 #[cfg(not(dueline_mutants))]
+#[allow(
+    clippy::enum_variant_names,
+    reason = "the names are those of the core's list"
+)]
 #[derive(Clone, Copy)]
 pub(crate) enum Mutant {
     AlarmSetLate,

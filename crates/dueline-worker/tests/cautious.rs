@@ -66,7 +66,11 @@ fn poison_ends_dead(tells: bool) {
             break;
         }
         if serve(&home, &driver, &seen) {
-            let start = if tells { Start::AfterTrap } else { Start::Fresh };
+            let start = if tells {
+                Start::AfterTrap
+            } else {
+                Start::Fresh
+            };
             driver = open(&home, &seen, start);
         }
     }

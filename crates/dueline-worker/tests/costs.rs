@@ -51,7 +51,10 @@ fn worn_in(home: &Home) -> ObjectDriver {
     };
     let driver = home.open(
         [
-            (A, Registration::inline(notes(&Seen::default())).group_max(64)),
+            (
+                A,
+                Registration::inline(notes(&Seen::default())).group_max(64),
+            ),
             (B, Registration::inline(fails())),
             (C, Registration::detached(calls)),
         ],
@@ -88,7 +91,9 @@ fn schedules() {
     let named = cost(&home, || home.schedule(&driver, A, "n", START_MS + 6_000));
     let own_row = cost(&home, || {
         let batch = Batch::new().put("row", "value");
-        let _committed = home.run(driver.store().apply(&home.partition, batch)).unwrap();
+        let _committed = home
+            .run(driver.store().apply(&home.partition, batch))
+            .unwrap();
     });
     assert_eq!(earlier, of(2, 3, 1, 1), "due before everything else");
     assert_eq!(later, of(0, 1, 0, 1), "due later");

@@ -7,9 +7,7 @@ mod home;
 use std::pin::pin;
 
 use dueline::store::{NamespaceStore, Partition, ReadStore};
-use dueline::timers::{
-    Fired, HandlerError, Policy, Registration, TickBudget, Timer, TimerKind,
-};
+use dueline::timers::{Fired, HandlerError, Policy, Registration, TickBudget, Timer, TimerKind};
 use dueline_testkit::handler;
 use dueline_worker::simulated::{AlarmEnd, StorageCall};
 use dueline_worker::{ObjectOptions, Start};
@@ -42,10 +40,11 @@ fn whatever_a_timer_does_its_alarm_ends_well() {
                     reason: "as told".to_owned(),
                     batch: dueline::store::Batch::new(),
                 }),
-                _ => Ok(Fired::Done((0..200).fold(
-                    dueline::store::Batch::new(),
-                    |batch, n| batch.put(format!("{n}"), ""),
-                ))),
+                _ => Ok(Fired::Done(
+                    (0..200).fold(dueline::store::Batch::new(), |batch, n| {
+                        batch.put(format!("{n}"), "")
+                    }),
+                )),
             }
         })
     });
@@ -84,9 +83,7 @@ fn all_partitions_of_an_object_share_one_budget_in_the_order_of_their_wakes() {
         let partition = Partition::new(name).unwrap();
         for number in 0..2 {
             let timer = Timer::new(A, reference).due_at(START_MS + 1_000 + index as u64 + number);
-            let scheduled = driver
-                .timers()
-                .schedule(&partition, timer, Policy::Replace);
+            let scheduled = driver.timers().schedule(&partition, timer, Policy::Replace);
             home.run(scheduled).unwrap();
         }
     }
@@ -178,7 +175,10 @@ fn a_slow_call_does_not_delay_what_comes_due_meanwhile() {
 #[test]
 fn a_call_over_its_deadline_fails_and_the_alarm_ends() {
     let home = Home::new();
-    let kinds = [(A, calls_for(&home, &Seen::default(), u64::MAX >> 20).deadline_ms(2_000))];
+    let kinds = [(
+        A,
+        calls_for(&home, &Seen::default(), u64::MAX >> 20).deadline_ms(2_000),
+    )];
     let driver = home.driver(kinds);
     home.schedule(&driver, A, "a", START_MS + 1_000);
     let report = home.next_alarm(&driver).unwrap();
@@ -268,7 +268,8 @@ fn a_paused_kind_sets_no_alarm_until_it_is_resumed() {
     assert_eq!(home.next_alarm(&driver).unwrap().total.progressed(), 0);
     assert_eq!(home.alarm_ms(), None);
     home.clock.advance_ms(60_000);
-    home.run(driver.timers().resume(&home.partition, A)).unwrap();
+    home.run(driver.timers().resume(&home.partition, A))
+        .unwrap();
     assert_eq!(home.alarm_ms(), Some(home.now_ms() + 1));
     assert_eq!(home.next_alarm(&driver).unwrap().total.fired, 1);
 }

@@ -68,7 +68,10 @@ fn an_alarm_that_is_refused_at_once_leaves_nothing_written() {
     assert!(home.pending(&driver).is_empty());
     // What needs no alarm is written all the same.
     let batch = Batch::new().put("row", "value");
-    assert!(home.run(driver.store().apply(&home.partition, batch)).is_ok());
+    assert!(
+        home.run(driver.store().apply(&home.partition, batch))
+            .is_ok()
+    );
 }
 
 #[test]

@@ -27,8 +27,7 @@ fn subject(storage: SimulatedStorage, clock: ManualClock, small: bool) -> Subjec
     )
     .unwrap();
     let store = Arc::clone(driver.store());
-    Subject::with_wakes(store, clock.clone())
-        .reopened_by(move |_| subject(storage, clock, small))
+    Subject::with_wakes(store, clock.clone()).reopened_by(move |_| subject(storage, clock, small))
 }
 
 fn make(setup: Setup) -> Subject {

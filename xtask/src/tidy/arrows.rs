@@ -12,6 +12,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("dueline-history", &[]),
     ("dueline-sqlite", &["dueline"]),
     ("dueline-tokio", &["dueline"]),
+    ("dueline-worker", &["dueline"]),
     (
         "dueline-server",
         &["dueline", "dueline-sqlite", "dueline-tokio"],
@@ -58,7 +59,13 @@ const KEPT_TO: &[(&str, &[&str])] = &[
     ),
     (
         "rusqlite",
-        &["dueline-sqlite", "dueline-bench", "dueline-faultfs"],
+        // In the worker's crate only for its simulated object, under a feature.
+        &[
+            "dueline-sqlite",
+            "dueline-bench",
+            "dueline-faultfs",
+            "dueline-worker",
+        ],
     ),
     ("axum", &["dueline-server"]),
     ("reqwest", &["dueline-server", "dueline-cli"]),

@@ -115,13 +115,7 @@ impl Ledger {
 
     /// Takes a committed batch in and holds it to the rules. An [`Arena`](super::Arena) does it by itself;
     /// another store shows its commits in their order, with the wall clock of each in milliseconds.
-    pub fn committed(
-        &mut self,
-        source: Source,
-        partition: &Partition,
-        batch: &Batch,
-        now_ms: u64,
-    ) {
+    pub fn committed(&mut self, source: Source, partition: &Partition, batch: &Batch, now_ms: u64) {
         self.latest_ms = self.latest_ms.max(now_ms);
         let rows = self.rows.entry(partition.clone()).or_default();
         let before = rows.clone();

@@ -78,7 +78,10 @@ impl<'a> AlarmRun<'a> {
 
     /// The kinds that could run now: a kind without a free slot keeps its wakes and costs nothing.
     fn runnable(&self) -> KindSet {
-        self.driver.engine.slots().runnable(&self.driver.store.kinds)
+        self.driver
+            .engine
+            .slots()
+            .runnable(&self.driver.store.kinds)
     }
 
     /// One tick over all partitions, which share one budget, in the order of their wakes.
@@ -193,8 +196,7 @@ impl<'a> AlarmRun<'a> {
         let runtime = self.driver.engine.runtime();
         match self.driver.store.next_head(&self.runnable()) {
             Ok(head) => {
-                let wait_ms =
-                    head.map_or(u64::MAX, |at_ms| at_ms.saturating_sub(runtime.now_ms()));
+                let wait_ms = head.map_or(u64::MAX, |at_ms| at_ms.saturating_sub(runtime.now_ms()));
                 Some(runtime.sleep(Duration::from_millis(wait_ms).min(SLEEP_MAX)))
             }
             Err(error) => {

@@ -18,8 +18,9 @@ pub(crate) struct Calls {
 impl Calls {
     pub(crate) fn begin(&mut self, engine: &Engine, call: ClaimedCall) {
         let engine = engine.clone();
-        self.running
-            .push(Box::pin(async move { engine.settle(call.run().await).await }));
+        self.running.push(Box::pin(
+            async move { engine.settle(call.run().await).await },
+        ));
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -56,7 +56,9 @@ impl Turns {
 
     pub(super) fn note_commits(&mut self, partition: &Partition, batches: &[Batch]) {
         if let Some(open) = &mut self.open {
-            let commits = batches.iter().map(|batch| (partition.clone(), batch.clone()));
+            let commits = batches
+                .iter()
+                .map(|batch| (partition.clone(), batch.clone()));
             open.record.commits.extend(commits);
         }
     }

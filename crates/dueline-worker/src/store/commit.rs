@@ -38,7 +38,8 @@ impl ObjectStore {
         if let Some(sync) = sync
             && let Err(error) = sync.await
         {
-            let unknown = StoreError::unknown("the platform could not say that a commit is durable");
+            let unknown =
+                StoreError::unknown("the platform could not say that a commit is durable");
             return GroupOutcome::stopped(unknown.with_source(error));
         }
         done
@@ -98,8 +99,7 @@ impl ObjectStore {
             }
             Err(error) if error.kind() == StoreErrorKind::Full && !has_put(group) => {
                 // The contract: what only deletes is never full.
-                let error =
-                    StoreError::unavailable("no room even to delete").with_source(error);
+                let error = StoreError::unavailable("no room even to delete").with_source(error);
                 GroupOutcome::stopped(error)
             }
             Err(error) => GroupOutcome::stopped(error),

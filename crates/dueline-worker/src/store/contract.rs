@@ -128,8 +128,9 @@ impl WakeStore for ObjectStore {
                 && let Err(error) = alarm.await
             {
                 self.forget_alarm();
-                return Err(StoreError::unknown("the alarm of a repair was refused")
-                    .with_source(error));
+                return Err(
+                    StoreError::unknown("the alarm of a repair was refused").with_source(error)
+                );
             }
             Ok(page)
         })

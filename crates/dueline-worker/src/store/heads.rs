@@ -62,31 +62,37 @@ impl ObjectStore {
         let now_ms = self.runtime.now_ms();
         let mut turns: Vec<Turn> = Vec::new();
         let mut left = WAKES_PER_TICK;
-        self.walk(&mut state, kinds, now_ms, WAKES_PER_TICK, |wake, held_ms| {
-            if held_ms > now_ms {
-                return ControlFlow::Continue(());
-            }
-            let of_lane = LaneWake {
-                kind: wake.kind,
-                at_ms: wake.at_ms,
-            };
-            match turns
-                .iter_mut()
-                .find(|turn| turn.partition == wake.partition)
-            {
-                Some(turn) => turn.wakes.push(of_lane),
-                None => turns.push(Turn {
-                    partition: wake.partition,
-                    wakes: vec![of_lane],
-                }),
-            }
-            left -= 1;
-            if left == 0 {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
-        })?;
+        self.walk(
+            &mut state,
+            kinds,
+            now_ms,
+            WAKES_PER_TICK,
+            |wake, held_ms| {
+                if held_ms > now_ms {
+                    return ControlFlow::Continue(());
+                }
+                let of_lane = LaneWake {
+                    kind: wake.kind,
+                    at_ms: wake.at_ms,
+                };
+                match turns
+                    .iter_mut()
+                    .find(|turn| turn.partition == wake.partition)
+                {
+                    Some(turn) => turn.wakes.push(of_lane),
+                    None => turns.push(Turn {
+                        partition: wake.partition,
+                        wakes: vec![of_lane],
+                    }),
+                }
+                left -= 1;
+                if left == 0 {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            },
+        )?;
         Ok(turns)
     }
 

@@ -155,9 +155,7 @@ impl ObjectStore {
         self.clear_mark(state);
         let head = match stale {
             Some(head) => head,
-            None => self
-                .head(state, &self.kinds)
-                .map_err(AlarmError::Heads)?,
+            None => self.head(state, &self.kinds).map_err(AlarmError::Heads)?,
         };
         let Some(due_ms) = head else {
             let write = match state.alarm.known {
@@ -245,7 +243,9 @@ impl ObjectStore {
             .head(&mut state, &self.kinds)
             .map_err(AlarmError::Heads)?;
         let Some(due_ms) = head else {
-            state.alarm.note(found.map_or(KnownAlarm::None, KnownAlarm::At));
+            state
+                .alarm
+                .note(found.map_or(KnownAlarm::None, KnownAlarm::At));
             return Ok((Restored::Sound, None));
         };
         let wanted_ms = state.alarm.place(due_ms, now_ms);
@@ -255,9 +255,7 @@ impl ObjectStore {
                 Ok((Restored::Sound, None))
             }
             _ => {
-                let write = self
-                    .set(&mut state, wanted_ms)
-                    .map_err(AlarmError::Alarm)?;
+                let write = self.set(&mut state, wanted_ms).map_err(AlarmError::Alarm)?;
                 Ok((Restored::Set { at_ms: wanted_ms }, Some(write)))
             }
         }

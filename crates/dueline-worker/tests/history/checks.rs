@@ -1,8 +1,8 @@
 //! What must hold: at every turn of the alarm, at every durable turn of the rows.
 
+use dueline::timers::TimerKind;
 use dueline_testkit::model::Source;
 use dueline_worker::simulated::TurnRecord;
-use dueline::timers::TimerKind;
 
 use super::run::{ENGINE, History};
 use super::script::KINDS;
@@ -61,10 +61,8 @@ impl History {
         if !is_settled || self.is_excused || self.is_retrying || self.broken.len() > 3 {
             return;
         }
-        let (Some(stored_ms), Some(_)) = (
-            self.object.storage().alarm_ms(),
-            self.first_wake_ms(),
-        ) else {
+        let (Some(stored_ms), Some(_)) = (self.object.storage().alarm_ms(), self.first_wake_ms())
+        else {
             return;
         };
         let next_ms = self.object.next_alarm_ms();

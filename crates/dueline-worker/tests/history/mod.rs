@@ -1,5 +1,10 @@
 //! Random histories of one simulated object.
-#![allow(dead_code, unused_imports, unreachable_pub, reason = "each test uses its part")]
+#![allow(
+    dead_code,
+    unused_imports,
+    unreachable_pub,
+    reason = "each test uses its part"
+)]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -255,7 +255,8 @@ impl History {
     fn check_budget(&mut self, report: &AlarmReport) {
         let most = u64::from(self.budget.max_fired);
         if report.total.progressed() > most * u64::from(report.ticks) {
-            self.broken.push(format!("over its budget of {most}: {report:?}"));
+            self.broken
+                .push(format!("over its budget of {most}: {report:?}"));
         }
     }
 
@@ -390,7 +391,8 @@ impl History {
         let Some(driver) = self.instance() else {
             return;
         };
-        let partition = self.partitions[self.random.below(self.partitions.len() as u64) as usize].clone();
+        let partition =
+            self.partitions[self.random.below(self.partitions.len() as u64) as usize].clone();
         let verb = random_verb(&mut self.random, &driver, partition, self.weather.traps);
         self.spawn(USER, async move {
             let restored = driver.restore().await;

@@ -64,7 +64,11 @@ pub fn random_payload(random: &mut Random, traps: bool) -> Bytes {
         0..4 => random.pick(&[Op::Log, Op::Done, Op::Reschedule, Op::Put]),
         _ => random.pick(&OPS),
     };
-    let op = if op == Op::Trap && !traps { Op::Fail } else { op };
+    let op = if op == Op::Trap && !traps {
+        Op::Fail
+    } else {
+        op
+    };
     payload(op, random.below(4) as u8)
 }
 

@@ -14,8 +14,8 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use dueline::runtime::Runtime;
 use dueline::rows::{TimerKey, class, class_end, class_start};
+use dueline::runtime::Runtime;
 use dueline::store::{Partition, ReadStore, ScanRange};
 use dueline::timers::{Policy, Registration, Registry, Timer, TimerKind};
 use dueline_testkit::{ManualClock, test_runtime};
@@ -82,7 +82,10 @@ impl Home {
     }
 
     /// An instance as its constructor leaves it.
-    pub fn driver(&self, kinds: impl IntoIterator<Item = (TimerKind, Registration)>) -> ObjectDriver {
+    pub fn driver(
+        &self,
+        kinds: impl IntoIterator<Item = (TimerKind, Registration)>,
+    ) -> ObjectDriver {
         let driver = self.open(kinds, Start::Fresh, ObjectOptions::default());
         self.run(driver.restore()).unwrap();
         driver
@@ -117,7 +120,13 @@ impl Home {
         panic!("the future does not end");
     }
 
-    pub fn schedule(&self, driver: &ObjectDriver, kind: TimerKind, reference: &'static str, due_ms: u64) {
+    pub fn schedule(
+        &self,
+        driver: &ObjectDriver,
+        kind: TimerKind,
+        reference: &'static str,
+        due_ms: u64,
+    ) {
         let timer = Timer::new(kind, reference).due_at(due_ms).named();
         let timers = driver.timers();
         self.run(timers.schedule(&self.partition, timer, Policy::Replace))
@@ -144,8 +153,7 @@ impl Home {
     /// Waits for the next alarm: what the platform says with it.
     pub fn begin_alarm(&self) -> AlarmInfo {
         let at_ms = self.alarm_ms().expect("an alarm is set");
-        self.clock
-            .advance_ms(at_ms.saturating_sub(self.now_ms()));
+        self.clock.advance_ms(at_ms.saturating_sub(self.now_ms()));
         let now_ms = self.now_ms();
         match self.object.borrow_mut().deliver(now_ms) {
             Delivery::Run(info) => info,
@@ -178,7 +186,9 @@ impl Home {
     /// The references of the timers that are stored, in due order.
     pub fn pending(&self, driver: &ObjectDriver) -> Vec<String> {
         let range = ScanRange::new(class_start(class::TIMER), class_end(class::TIMER), 1_000);
-        let page = self.run(driver.store().scan(&self.partition, &range)).unwrap();
+        let page = self
+            .run(driver.store().scan(&self.partition, &range))
+            .unwrap();
         page.rows
             .iter()
             .map(|(key, _)| TimerKey::decode(key).unwrap().reference)
