@@ -1,7 +1,8 @@
 //! Goal: the histories find the bugs that the driver's rules are there to prevent.
 //! Method: each rule is broken on purpose, and some seed among a few hundred must notice. Only in a build
 //! with `--cfg dueline_mutants`.
-#![cfg(all(test, dueline_mutants))]
+#![cfg(test)]
+#![cfg(dueline_mutants)]
 
 mod history;
 
