@@ -1,5 +1,6 @@
 mod alarm_run;
 mod calls;
+mod requeue;
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, PoisonError};
