@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use dueline::store::Partition;
 
+/// How long after its end a hold is forgotten, with the number of times it has been doubled.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(120);
+
 /// How a partition's turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TurnEnd {
@@ -36,6 +39,9 @@ impl Holds {
             self.0.remove(partition);
             return;
         }
+        // A partition whose timers were all cancelled has no further turn that would end its hold.
+        self.0
+            .retain(|_, hold| hold.until.saturating_add(FORGOTTEN_AFTER) > now);
         let hold = self.0.entry(partition.clone()).or_insert(Hold {
             until: Duration::ZERO,
             times: 0,
@@ -93,5 +99,16 @@ mod tests {
         assert_eq!(lengths(TurnEnd::Fruitless, 80).last(), Some(&1_000));
         holds.ended(&partition, TurnEnd::Well, Duration::ZERO);
         assert!(holds.is_empty());
+    }
+
+    #[test]
+    fn a_hold_that_nobody_ends_is_forgotten() {
+        let [gone, other] = ["gone", "other"].map(|name| Partition::new(name).unwrap());
+        let mut holds = Holds::default();
+        holds.ended(&gone, TurnEnd::Refused, Duration::ZERO);
+        holds.ended(&other, TurnEnd::Refused, Duration::from_secs(120));
+        assert_eq!(holds.0.len(), 2);
+        holds.ended(&other, TurnEnd::Refused, Duration::from_secs(121));
+        assert_eq!(holds.0.len(), 1);
     }
 }
