@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use dueline::store::NamespaceStore;
+use dueline::store::{NamespaceStore, WakeStore};
 use dueline::timers::{Engine, TickBudget, Timers};
 use tokio::runtime;
 
@@ -15,6 +15,7 @@ use crate::scheduler;
 use crate::shared::{AuditPace, Inbox, Settings, Shared};
 use crate::status::Status;
 use crate::store::DriverStore;
+use crate::task_host::TaskHost;
 use crate::work::{Calls, Pool};
 
 /// Most threads that tick, unless said otherwise.
@@ -112,13 +113,38 @@ impl DriverBuilder {
     /// # Errors
     /// Without a store that keeps wakes, an async runtime, or threads.
     pub fn start(self) -> Result<Handle, StartError> {
+        let runtime = match &self.runtime {
+            Some(runtime) => runtime.clone(),
+            None => runtime::Handle::try_current().map_err(|_| StartError::NoRuntime)?,
+        };
+        let Parts {
+            shared,
+            handle,
+            store,
+            settings,
+        } = self.parts(Arc::new(runtime))?;
+        let jobs_max = settings.ticks_max.div_ceil(settings.tick_threads);
+        // Whatever fails from here on, dropping the handle stops the threads that have begun.
+        shared
+            .pool
+            .start(&shared.store, jobs_max)
+            .map_err(StartError::NoThread)?;
+        let alive = shared.pool.alive().begin();
+        thread::Builder::new()
+            .name("dueline-driver".to_owned())
+            .spawn(move || {
+                scheduler::run(&shared, &store, &settings);
+                drop(alive);
+            })
+            .map_err(StartError::NoThread)?;
+        Ok(handle)
+    }
+
+    /// Everything but what runs it.
+    pub(crate) fn parts(self, runtime: Arc<dyn TaskHost>) -> Result<Parts, StartError> {
         if !self.store.inner.capabilities().wakes {
             return Err(StartError::NoWakes);
         }
-        let runtime = match self.runtime {
-            Some(runtime) => runtime,
-            None => runtime::Handle::try_current().map_err(|_| StartError::NoRuntime)?,
-        };
         let of_threads = self.store.for_threads();
         let tick_store: Arc<dyn NamespaceStore> = of_threads.clone();
         let busy = Busy::default();
@@ -128,7 +154,8 @@ impl DriverBuilder {
             cautious_until_ms: self.store.inner.unclean_opened_at_ms(),
             store: of_threads,
             looks: Arc::clone(&self.store.looks),
-            calls: Arc::new(Calls::new(runtime, busy.clone())),
+            calls: Arc::new(Calls::new(Arc::clone(&runtime), busy.clone())),
+            host: runtime,
             busy,
             inbox: Inbox::new(Arc::clone(self.store.looks.signal())),
             budget: self.settings.budget,
@@ -139,23 +166,22 @@ impl DriverBuilder {
             pool,
         });
         let timers = Timers::new(self.store.to_store(), self.engine.runtime().clone());
-        // Whatever fails from here on, dropping the handle stops the threads that have begun.
-        let read_store = Arc::clone(&self.store.inner);
+        let store = Arc::clone(&self.store.inner);
         let handle = Handle::new(Arc::clone(&shared), self.store, timers, self.engine);
-        let jobs_max = self.settings.ticks_max.div_ceil(self.settings.tick_threads);
-        shared
-            .pool
-            .start(&shared.store, jobs_max)
-            .map_err(StartError::NoThread)?;
-        let alive = shared.pool.alive().begin();
-        let settings = self.settings;
-        thread::Builder::new()
-            .name("dueline-driver".to_owned())
-            .spawn(move || {
-                scheduler::run(&shared, &read_store, &settings);
-                drop(alive);
-            })
-            .map_err(StartError::NoThread)?;
-        Ok(handle)
+        Ok(Parts {
+            shared,
+            handle,
+            store,
+            settings: self.settings,
+        })
     }
+}
+
+/// A driver that nothing runs yet.
+pub(crate) struct Parts {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) handle: Handle,
+    /// The store that wakes are read from.
+    pub(crate) store: Arc<dyn WakeStore>,
+    pub(crate) settings: Settings,
 }

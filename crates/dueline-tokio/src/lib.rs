@@ -105,8 +105,12 @@ mod scheduler;
 mod shared;
 mod shutdown;
 mod signal;
+#[cfg(feature = "simulation")]
+#[doc(hidden)]
+pub mod simulation;
 mod status;
 mod store;
+mod task_host;
 mod wall;
 mod work;
 

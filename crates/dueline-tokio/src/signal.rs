@@ -12,6 +12,9 @@ use std::time::Duration;
 pub(crate) struct Signal {
     raised: Mutex<bool>,
     changed: Condvar,
+    /// Who waits for it as a task, where nothing runs on threads.
+    #[cfg(feature = "simulation")]
+    task: Mutex<Option<Waker>>,
 }
 
 impl Signal {
@@ -21,7 +24,27 @@ impl Signal {
             *raised = true;
             drop(raised);
             self.changed.notify_one();
+            #[cfg(feature = "simulation")]
+            if let Some(task) = self.task().take() {
+                task.wake();
+            }
         }
+    }
+
+    /// Waits as a task until the flag is raised, and lowers it.
+    #[cfg(feature = "simulation")]
+    pub(crate) fn poll_wait(&self, context: &mut Context<'_>) -> Poll<()> {
+        *self.task() = Some(context.waker().clone());
+        if std::mem::take(&mut *self.lock()) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    }
+
+    #[cfg(feature = "simulation")]
+    fn task(&self) -> MutexGuard<'_, Option<Waker>> {
+        self.task.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until the flag is raised, and lowers it.

@@ -24,10 +24,10 @@ use dueline::store::{Batch, LaneWake, NamespaceStore, Partition, WakeStore};
 use dueline::timers::{
     Engine, Policy, RetryPolicy, Tick, TickBudget, TickRequest, Timer, TimerKind, Timers,
 };
+use dueline_testkit::model::script::{KINDS, Op, payload};
 use dueline_testkit::model::{Arena, Mishap, Occurrence, Source};
 use dueline_testkit::{ManualClock, SequenceEntropy};
 use model::driver::registry;
-use model::script::{KINDS, Op, payload};
 
 const START_MS: u64 = 1_000_000;
 const MISHAPS: [Mishap; 7] = [

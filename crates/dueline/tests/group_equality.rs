@@ -17,11 +17,11 @@ use dueline::memory::MemoryStore;
 use dueline::runtime::Runtime;
 use dueline::store::{Batch, Group, Key, NamespaceStore, Partition, Value, WakeStore, Write};
 use dueline::timers::{Counts, Engine, RetryPolicy, run_due};
+use dueline_testkit::model::script::KINDS;
 use dueline_testkit::{FaultStore, ManualClock, SequenceEntropy, block_on, commit};
 use model::driver::registry;
 use model::normal::normal;
 use model::plan::{Plan, Race, START_MS, put, run_race};
-use model::script::KINDS;
 use model::seeds;
 
 struct Played {

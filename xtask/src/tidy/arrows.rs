@@ -9,7 +9,7 @@ use super::manifest::{dependencies, lint_lines, takes_workspace_lints};
 const MAY_USE: &[(&str, &[&str])] = &[
     ("dueline", &[]),
     ("dueline-testkit", &["dueline"]),
-    ("dueline-history", &[]),
+    ("dueline-history", &["dueline"]),
     ("dueline-sqlite", &["dueline"]),
     ("dueline-tokio", &["dueline"]),
     ("dueline-worker", &["dueline"]),

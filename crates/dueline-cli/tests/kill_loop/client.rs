@@ -222,7 +222,7 @@ impl Client {
     fn record(&self, what: What) {
         let event = Event {
             at_ms: now_ms(),
-            actor: format!("client-{}", self.number),
+            actor: format!("client-{}", self.number).into(),
             what,
         };
         let written = self.shared.log.append(&event);

@@ -101,7 +101,7 @@ pub(crate) fn record_calls(log: &Log, receiver: &Receiver) {
         };
         let event = Event {
             at_ms: delivery.arrived_ms,
-            actor: "receiver".to_owned(),
+            actor: "receiver".into(),
             what,
         };
         log.append(&event).expect("the history can be written");

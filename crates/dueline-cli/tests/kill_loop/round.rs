@@ -30,7 +30,7 @@ pub(crate) fn play(seed: u64, kill_count: u64) -> Figures {
     let record = |what| {
         let event = Event {
             at_ms: now_ms(),
-            actor: "supervisor".to_owned(),
+            actor: "supervisor".into(),
             what,
         };
         log.append(&event).expect("the history can be written");
@@ -39,6 +39,7 @@ pub(crate) fn play(seed: u64, kill_count: u64) -> Figures {
         seed,
         deadline_ms: DEADLINE_MS,
         lag_ms: LAG_MS,
+        rules: None,
     });
     let receiver = Receiver::start();
     receiver.refuse_every(REFUSE_EVERY);
@@ -86,10 +87,11 @@ fn judge(seed: u64, folder: tempfile::TempDir, history: &std::path::Path) -> Fig
     let verdict = check(&read(history).expect("a whole history"));
     if !verdict.broken.is_empty() {
         let kept = folder.keep();
+        let lines: Vec<String> = verdict.broken.iter().map(ToString::to_string).collect();
         panic!(
             "seed {seed}, kept in {}:\n{}",
             kept.display(),
-            verdict.broken.join("\n")
+            lines.join("\n")
         );
     }
     // A history in which nothing happens proves nothing.

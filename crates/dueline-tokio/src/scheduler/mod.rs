@@ -42,7 +42,7 @@ pub(crate) fn run(shared: &Arc<Shared>, store: &Arc<dyn WakeStore>, settings: &S
 }
 
 /// What the thread knows. Nothing of it needs to survive: it is all read from the store again.
-struct Scheduler {
+pub(crate) struct Scheduler {
     shared: Arc<Shared>,
     settings: Settings,
     /// The store as everybody sees it: a read here must see every commit so far, and must not end
@@ -64,7 +64,7 @@ struct Scheduler {
 }
 
 impl Scheduler {
-    fn new(shared: Arc<Shared>, store: Arc<dyn WakeStore>, settings: Settings) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, store: Arc<dyn WakeStore>, settings: Settings) -> Self {
         let windows = window_of(shared.engine.registry(), settings.window_max);
         shared.looks.watch(
             windows.iter().map(|window| window.kinds),
@@ -93,25 +93,42 @@ impl Scheduler {
     fn run(mut self) {
         wake_exactly();
         while self.shared.pool.stage() < Stage::Stopped {
-            let reading = self.pass();
+            // Waits by a signal of its own: what wakes the scheduler meanwhile must not be taken for
+            // an answer of the store, nor be lost.
+            let answered = Arc::clone(&self.answered);
+            let reading = block_on(self.pass(), &answered);
             self.sleep(reading);
         }
-        // The last word of what ran.
+        self.say_last_word();
+    }
+
+    /// The same as a task, where nothing runs on threads.
+    #[cfg(feature = "simulation")]
+    pub(crate) async fn run_as_task(mut self) {
+        while self.shared.pool.stage() < Stage::Stopped {
+            let reading = self.pass().await;
+            self.nap(reading).await;
+        }
+        self.say_last_word();
+    }
+
+    /// The last word of what ran.
+    fn say_last_word(&mut self) {
         let reading = self.read_clock();
         self.take_messages(reading);
         self.publish(None);
     }
 
     /// Looks at everything once.
-    fn pass(&mut self) -> Reading {
+    async fn pass(&mut self) -> Reading {
         self.shared.looks.wake_up();
         let reading = self.read_clock();
         self.take_messages(reading);
         if self.starts_ticks() {
             self.book.end_holds(reading.monotonic);
-            self.look_past_set_back(reading);
+            self.look_past_set_back(reading).await;
             self.collect_due(reading.now_ms);
-            self.read_store(reading);
+            self.read_store(reading).await;
             self.collect_due(reading.now_ms);
             self.dispatch();
             self.step_audit(reading.monotonic);
@@ -199,12 +216,6 @@ impl Scheduler {
         let ago_ms = u64::try_from(ago.as_millis()).unwrap_or(u64::MAX);
         let now_ms = self.shared.engine.runtime().now_ms();
         Some(now_ms.saturating_sub(ago_ms))
-    }
-
-    /// Runs a call of the store on this thread. Waits by a signal of its own: what wakes the
-    /// scheduler meanwhile must not be taken for an answer, nor be lost.
-    fn block_on<F: Future>(&self, future: F) -> F::Output {
-        block_on(future, &self.answered)
     }
 
     fn monotonic(&self) -> Duration {

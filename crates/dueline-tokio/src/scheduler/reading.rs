@@ -69,12 +69,12 @@ impl Scheduler {
     }
 
     /// Reads what the windows do not hold: what was put since, and what lies behind their end.
-    pub(super) fn read_store(&mut self, reading: Reading) {
+    pub(super) async fn read_store(&mut self, reading: Reading) {
         if !self.may_read(reading.monotonic) {
             return;
         }
         let mut news = KindSet::new();
-        match self.read_all(&mut news, reading) {
+        match self.read_all(&mut news, reading).await {
             Ok(()) => self.reads.refused = 0,
             Err(error) => {
                 let again = news.iter().map(|kind| (kind, reading.now_ms));
@@ -87,7 +87,7 @@ impl Scheduler {
     /// After the clock was set back: the wake of a lane that was overdue lies where the clock was,
     /// ahead of now, though its timers may be due still. So all up to there is looked at once; what
     /// is not due any more has its wake set anew.
-    pub(super) fn look_past_set_back(&mut self, reading: Reading) {
+    pub(super) async fn look_past_set_back(&mut self, reading: Reading) {
         let Some(was_ms) = self.set_back_from_ms else {
             return;
         };
@@ -97,14 +97,14 @@ impl Scheduler {
         for index in 0..self.windows.len() {
             self.shared.looks.close(index, 0);
         }
-        self.read_store(reading);
+        self.read_store(reading).await;
         if self.reads.refused == 0 {
             self.set_back_from_ms = None;
             self.collect_due(was_ms);
         }
     }
 
-    fn read_all(&mut self, news: &mut KindSet, reading: Reading) -> Result<(), StoreError> {
+    async fn read_all(&mut self, news: &mut KindSet, reading: Reading) -> Result<(), StoreError> {
         let polls = self.reads.shared_store && reading.monotonic >= self.reads.next_poll;
         if polls {
             self.reads.next_poll = reading.monotonic.saturating_add(POLL);
@@ -115,7 +115,7 @@ impl Scheduler {
             }
             let (_, horizon_ms) = self.shared.looks.next(index);
             if horizon_ms <= reading.now_ms {
-                self.refill(index, reading)?;
+                self.refill(index, reading).await?;
             } else if (self.shared.looks.take_due(index, reading.now_ms) || polls)
                 && let Some(window) = self.windows.get(index)
             {
@@ -125,11 +125,11 @@ impl Scheduler {
         if news.is_empty() {
             return Ok(());
         }
-        self.read_news(news, reading)
+        self.read_news(news, reading).await
     }
 
     /// Fills a window anew from its first wake on.
-    fn refill(&mut self, index: usize, reading: Reading) -> Result<(), StoreError> {
+    async fn refill(&mut self, index: usize, reading: Reading) -> Result<(), StoreError> {
         let Some(window) = self.windows.get_mut(index) else {
             return Ok(());
         };
@@ -142,7 +142,9 @@ impl Scheduler {
         };
         // From here on commits are noted: what the reading does not see, they tell.
         self.shared.looks.open(index);
-        let found = self.read(&kinds, u64::MAX, wakes_max, backlog_max, reading.now_ms);
+        let found = self
+            .read(&kinds, u64::MAX, wakes_max, backlog_max, reading.now_ms)
+            .await;
         let found = found.inspect_err(|_| self.shared.looks.close(index, 0))?;
         let mut horizon_ms = found.ended_at_ms.unwrap_or(u64::MAX);
         if found.wakes.is_empty() {
@@ -157,10 +159,12 @@ impl Scheduler {
     }
 
     /// Reads what is due of kinds that were told to have news.
-    fn read_news(&mut self, kinds: &KindSet, reading: Reading) -> Result<(), StoreError> {
+    async fn read_news(&mut self, kinds: &KindSet, reading: Reading) -> Result<(), StoreError> {
         let wakes_max = self.settings.window_max;
         let now_ms = reading.now_ms;
-        let found = self.read(kinds, now_ms, wakes_max, wakes_max, now_ms)?;
+        let found = self
+            .read(kinds, now_ms, wakes_max, wakes_max, now_ms)
+            .await?;
         if let Some(ended_at_ms) = found.ended_at_ms {
             for (index, window) in self.windows.iter_mut().enumerate() {
                 if kinds.iter().any(|kind| window.kinds.contains(kind)) {
@@ -177,7 +181,7 @@ impl Scheduler {
 
     /// Reads wakes that are not known yet: `wakes_max` of them, or if more than a few are overdue,
     /// up to `backlog_max` overdue ones.
-    fn read(
+    async fn read(
         &mut self,
         kinds: &KindSet,
         until_ms: u64,
@@ -190,8 +194,10 @@ impl Scheduler {
         let mut stale_pages = 0;
         loop {
             let limit = wakes_max.clamp(PAGE_MIN, PAGE_MAX);
-            let page =
-                self.block_on(self.store.due_wakes(kinds, until_ms, after.as_ref(), limit))?;
+            let page = self
+                .store
+                .due_wakes(kinds, until_ms, after.as_ref(), limit)
+                .await?;
             let before = wakes.len();
             let last_ms = page.wakes.last().map(|wake| wake.at_ms);
             let (book, windows) = (&mut self.book, &self.windows);

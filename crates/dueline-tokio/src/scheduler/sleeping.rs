@@ -10,9 +10,7 @@ impl Scheduler {
     /// Sleeps until the next thing to do, or until something happens; at most a second, so that a
     /// clock that was set is noticed.
     pub(super) fn sleep(&mut self, reading: Reading) {
-        let (wait, next_wake_ms) = self.time_until_next(reading);
-        self.publish(next_wake_ms);
-        self.answer_drains(reading.now_ms);
+        let wait = self.settle_down(reading);
         if wait.is_zero() {
             return;
         }
@@ -31,6 +29,33 @@ impl Scheduler {
             return;
         }
         self.signal.wait();
+    }
+
+    /// The same as a task, where nothing runs on threads.
+    #[cfg(feature = "simulation")]
+    pub(super) async fn nap(&mut self, reading: Reading) {
+        let wait = self.settle_down(reading);
+        if wait.is_zero() {
+            return;
+        }
+        let end = reading.monotonic.saturating_add(wait);
+        let mut nap = self.shared.engine.runtime().sleep_until(end);
+        std::future::poll_fn(|context| {
+            let woken = self.signal.poll_wait(context);
+            if woken.is_ready() {
+                return woken;
+            }
+            nap.as_mut().poll(context)
+        })
+        .await;
+    }
+
+    /// Says how things stand, and how long there is nothing to do.
+    fn settle_down(&mut self, reading: Reading) -> Duration {
+        let (wait, next_wake_ms) = self.time_until_next(reading);
+        self.publish(next_wake_ms);
+        self.answer_drains(reading.now_ms);
+        wait
     }
 
     fn time_until_next(&self, reading: Reading) -> (Duration, Option<u64>) {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use dueline::store::{NamespaceStore, WakeStore};
 
 use crate::looks::Looks;
+use crate::task_host::TaskHost;
 use watched::{Abandoned, Watched};
 
 /// A store whose commits wake the driver that runs on it. Cheap to clone; clones are one store.
@@ -29,12 +30,17 @@ pub struct DriverStore {
 impl DriverStore {
     /// Watches the commits of this store.
     pub fn new(store: Arc<dyn WakeStore>) -> Self {
+        Self::hosted(store, None)
+    }
+
+    /// The same, with commits whose callers have gone finished by this host.
+    pub(crate) fn hosted(store: Arc<dyn WakeStore>, host: Option<Arc<dyn TaskHost>>) -> Self {
         let looks = Arc::new(Looks::default());
         Self {
             watched: Arc::new(Watched::new(
                 Arc::clone(&store),
                 Arc::clone(&looks),
-                Abandoned::RunsOn,
+                Abandoned::RunsOn(host),
             )),
             inner: store,
             looks,

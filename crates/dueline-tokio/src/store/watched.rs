@@ -16,12 +16,14 @@ use dueline::timers::KindSet;
 use super::earliest::Earliest;
 use crate::looks::Looks;
 use crate::signal::block_on;
+use crate::task_host::TaskHost;
 
 /// What becomes of a commit whose caller stops waiting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) enum Abandoned {
-    /// It is run to its end, and the driver is told then.
-    RunsOn,
+    /// It is run to its end, and the driver is told then: by this host, or by the async runtime at
+    /// hand or a thread.
+    RunsOn(Option<Arc<dyn TaskHost>>),
     /// It is dropped, and the driver is told at once, in case it commits all the same.
     Dropped,
 }
@@ -63,7 +65,7 @@ impl Watched {
         Commit {
             future: Some(Box::pin(told)),
             started: false,
-            abandoned: self.abandoned,
+            abandoned: self.abandoned.clone(),
         }
     }
 }
@@ -108,7 +110,14 @@ impl<T: Send + 'static> Drop for Commit<T> {
         let Some(rest) = self.future.take() else {
             return;
         };
-        if !self.started || self.abandoned == Abandoned::Dropped {
+        let Abandoned::RunsOn(host) = &self.abandoned else {
+            return;
+        };
+        if !self.started {
+            return;
+        }
+        if let Some(host) = host {
+            drop(host.spawn(Box::pin(async move { drop(rest.await) })));
             return;
         }
         // Detached on purpose: its caller is gone, and the store bounds how long it takes.

@@ -3,14 +3,13 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dueline::timers::{Claim, ClaimedCall, FinishedCall, TimerKind};
-use tokio::runtime::Handle;
-use tokio::task::JoinHandle;
 
 use crate::busy::Busy;
+use crate::task_host::{Abort, TaskHost};
 
 /// The detached calls under way, each a task of the async runtime.
 pub(crate) struct Calls {
-    runtime: Handle,
+    runtime: Arc<dyn TaskHost>,
     busy: Busy,
     table: Mutex<Table>,
 }
@@ -26,7 +25,7 @@ struct Table {
 
 struct Call {
     claim: Claim,
-    task: Option<JoinHandle<()>>,
+    abort: Option<Abort>,
 }
 
 /// What becomes of a claim whose call is over.
@@ -38,7 +37,7 @@ pub(crate) enum CallEnd {
 }
 
 impl Calls {
-    pub(crate) fn new(runtime: Handle, busy: Busy) -> Self {
+    pub(crate) fn new(runtime: Arc<dyn TaskHost>, busy: Busy) -> Self {
         Self {
             runtime,
             busy,
@@ -63,14 +62,14 @@ impl Calls {
             ended: Some(ended),
         };
         let busy = self.busy.begin();
-        let task = self.runtime.spawn(async move {
+        let abort = self.runtime.spawn(Box::pin(async move {
             let finished = call.run().await;
             watch.finish(finished);
             drop(busy);
-        });
-        if let Some(task) = self.keep(id, task) {
+        }));
+        if let Some(abort) = self.keep(id, abort) {
             // It has ended already, or was cut before its task was known.
-            task.abort();
+            abort();
         }
     }
 
@@ -85,20 +84,20 @@ impl Calls {
         table.next_id += 1;
         let call = Call {
             claim: claim.clone(),
-            task: None,
+            abort: None,
         };
         table.calls.insert(id, call);
         Some(id)
     }
 
     /// Keeps the task of a call that is under way; hands it back if it is not.
-    fn keep(&self, id: u64, task: JoinHandle<()>) -> Option<JoinHandle<()>> {
+    fn keep(&self, id: u64, abort: Abort) -> Option<Abort> {
         match self.lock().calls.get_mut(&id) {
             Some(call) => {
-                call.task = Some(task);
+                call.abort = Some(abort);
                 None
             }
-            None => Some(task),
+            None => Some(abort),
         }
     }
 
@@ -143,8 +142,8 @@ impl Calls {
         calls
             .into_values()
             .map(|call| {
-                if let Some(task) = call.task {
-                    task.abort();
+                if let Some(abort) = call.abort {
+                    abort();
                 }
                 call.claim
             })

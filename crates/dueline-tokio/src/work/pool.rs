@@ -21,7 +21,7 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    pub(super) fn into_parts(self) -> (BoxFuture<'static, ()>, bool, BusyToken) {
+    pub(crate) fn into_parts(self) -> (BoxFuture<'static, ()>, bool, BusyToken) {
         (self.future, self.is_tick, self._busy)
     }
 }
@@ -157,7 +157,7 @@ impl Pool {
 
     /// A job for this thread: any if it has room for a tick, else only another. A thread with room
     /// that gets none is noted as waiting.
-    pub(super) fn take(&self, index: usize, has_room: bool) -> Option<Job> {
+    pub(crate) fn take(&self, index: usize, has_room: bool) -> Option<Job> {
         let mut table = self.lock();
         table.waiting.retain(|waiting| *waiting != index);
         let job = table.jobs.pop_front_if(|job| has_room || !job.is_tick);

@@ -7,7 +7,7 @@ use dueline::timers::TickBudget;
 use dueline_testkit::commit;
 use dueline_testkit::model::Random;
 
-use super::script::{KINDS, Op, REFERENCES, payload, random_payload};
+use dueline_testkit::model::script::{KINDS, Op, REFERENCES, payload, random_payload};
 
 pub const START_MS: u64 = 1_000_000;
 

@@ -1,7 +1,10 @@
 //! A handler whose timers carry what is to become of them: every way a run can end, as data.
+//!
+//! Each run that takes effect puts its [`mark_effect`], by which a history is judged.
 
-use std::future::poll_fn;
+use std::future::{pending, poll_fn};
 use std::task::Poll;
+use std::time::Duration;
 
 use dueline::rows::{Flags, Header, NameKey, NameRow, NameState, TimerKey, TimerRow};
 use dueline::runtime::Runtime;
@@ -10,21 +13,28 @@ use dueline::timers::{
     DetachedHandler, DueTimer, Fired, HandlerError, TimerCtx, TimerHandler, TimerKind,
 };
 use dueline::{BoxFuture, Bytes};
-use dueline_testkit::model::{Occurrence, Random, cut_key, effect_key};
+
+use super::{Occurrence, Random, cut_key, mark_effect};
 
 /// What a timer does when it runs. `times` is how many runs fail before one succeeds, or how often
 /// it goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
+    /// Ends.
     Done,
     /// Appends to a row that others append to as well.
     Log,
     /// Reads one counter and writes the next.
     Count,
+    /// Fails by an error.
     Fail,
+    /// Fails by a panic.
     Panic,
+    /// Asks to be run again after a while.
     RetryAfter,
+    /// Gives up.
     Dead,
+    /// Goes on, at a later time or at one that is over.
     Reschedule,
     /// Removes the named timer of the target.
     Cut,
@@ -32,16 +42,71 @@ pub enum Op {
     Replace,
     /// Puts a new timer.
     Put,
+    /// Returns more operations than a batch may have.
     TooMuch,
+    /// Guards what never holds.
     LostGuard,
+    /// Cannot read its payload.
     Undecodable,
     /// Scans a range page by page, adds to it, and takes away from it.
     Tally,
     /// Waits for something else than the store between its reads and its end.
     Slow,
+    /// Sleeps by the clock of its process, half a second each time.
+    Sleep,
+    /// Never ends by itself.
+    Hang,
+    /// Writes the name of its own timer, which no handler may.
+    OwnName,
+    /// Goes on, a second after each due.
+    Recur,
 }
 
-pub const OPS: [Op; 16] = [
+/// Every operation, in the order of their numbers in a payload.
+pub const OPS: [Op; 20] = [
+    Op::Done,
+    Op::Log,
+    Op::Count,
+    Op::Fail,
+    Op::Panic,
+    Op::RetryAfter,
+    Op::Dead,
+    Op::Reschedule,
+    Op::Cut,
+    Op::Replace,
+    Op::Put,
+    Op::TooMuch,
+    Op::LostGuard,
+    Op::Undecodable,
+    Op::Tally,
+    Op::Slow,
+    Op::Sleep,
+    Op::Hang,
+    Op::OwnName,
+    Op::Recur,
+];
+
+/// The kinds of scripted timers.
+pub const KINDS: [TimerKind; 4] = [TimerKind(16), TimerKind(17), TimerKind(18), TimerKind(19)];
+/// The references of scripted timers: few, so that they meet.
+pub const REFERENCES: [&str; 5] = ["a", "b", "c", "d", "e"];
+
+/// How far apart the dues of [`Op::Recur`] are.
+pub const RECUR_MS: u64 = 1_000;
+
+/// A payload: the operation, how often, and a target.
+pub fn payload(op: Op, times: u8, kind: TimerKind, reference: &str) -> Bytes {
+    let number = OPS.iter().position(|it| *it == op);
+    let number = number
+        .and_then(|number| u8::try_from(number).ok())
+        .unwrap_or(0);
+    let mut bytes = vec![number, times, kind.0];
+    bytes.extend_from_slice(reference.as_bytes());
+    bytes.into()
+}
+
+/// The operations that a history without moving clocks can play.
+const TIMELESS: [Op; 16] = [
     Op::Done,
     Op::Log,
     Op::Count,
@@ -60,45 +125,58 @@ pub const OPS: [Op; 16] = [
     Op::Slow,
 ];
 
-pub const KINDS: [TimerKind; 4] = [TimerKind(16), TimerKind(17), TimerKind(18), TimerKind(19)];
-pub const REFERENCES: [&str; 5] = ["a", "b", "c", "d", "e"];
-
-/// A payload: the operation, how often, and a target.
-pub fn payload(op: Op, times: u8, kind: TimerKind, reference: &str) -> Bytes {
-    let number = OPS.iter().position(|it| *it == op).unwrap_or(0) as u8;
-    let mut bytes = vec![number, times, kind.0];
-    bytes.extend_from_slice(reference.as_bytes());
-    bytes.into()
-}
-
+/// A payload of any operation that waits for no clock, those that end well more often.
 pub fn random_payload(random: &mut Random) -> Bytes {
     let op = match random.below(10) {
         0..4 => random.pick(&[Op::Log, Op::Count, Op::Tally, Op::Done]),
-        _ => random.pick(&OPS),
+        _ => random.pick(&TIMELESS),
     };
-    let times = random.below(4) as u8;
+    let times = u8::try_from(random.below(4)).unwrap_or(0);
     payload(op, times, random.pick(&KINDS), random.pick(&REFERENCES))
 }
 
+/// What a payload says.
+struct Told {
+    op: Op,
+    times: u8,
+    target: NameKey,
+}
+
+impl Told {
+    fn of(timer: &DueTimer) -> Result<Self, HandlerError> {
+        let unread = || HandlerError::undecodable("not a script");
+        let payload = timer.payload();
+        let [number, times, kind, ..] = payload.as_ref() else {
+            return Err(unread());
+        };
+        let op = OPS.get(usize::from(*number)).copied();
+        Ok(Self {
+            op: op.ok_or_else(unread)?,
+            times: *times,
+            target: NameKey {
+                kind: TimerKind(*kind),
+                reference: payload.slice(3..),
+            },
+        })
+    }
+}
+
 /// Runs its payload.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Script {
+    /// The host of the process it runs in: what it schedules draws its generation here.
     pub runtime: Runtime,
 }
 
 impl Script {
+    #[allow(clippy::too_many_lines, reason = "a table of what each operation does")]
     async fn run(&self, ctx: &TimerCtx<'_>, timer: &DueTimer) -> Result<Fired, HandlerError> {
-        let bytes = timer.payload().clone();
-        let (op, times) = (OPS[usize::from(bytes[0])], bytes[1]);
-        let target = NameKey {
-            kind: TimerKind(bytes[2]),
-            reference: bytes.slice(3..),
-        };
+        let Told { op, times, target } = Told::of(timer)?;
         let is_own = timer.is_named()
             && target.kind == timer.kind()
             && target.reference == *timer.reference();
         let failing = timer.attempt() <= u16::from(times);
-        let done = Batch::new().put(effect_key(timer), "");
+        let done = mark_effect(Batch::new(), timer, None);
         match op {
             Op::Log => Ok(Fired::Done(self.log(ctx, timer, done).await?)),
             Op::Count => Ok(Fired::Done(count(ctx, timer, times, done).await?)),
@@ -111,7 +189,21 @@ impl Script {
             }
             Op::Tally => Ok(Fired::Done(tally(ctx, timer, times, done).await?)),
             Op::Fail if failing => Err(HandlerError::new("as told")),
-            Op::Panic if failing => panic!("as told"),
+            // Without the hook that would print it.
+            Op::Panic if failing => std::panic::resume_unwind(Box::new("as told")),
+            Op::Sleep => {
+                let time = Duration::from_millis(500 * u64::from(times));
+                self.runtime.sleep(time).await;
+                Ok(Fired::Done(self.log(ctx, timer, done).await?))
+            }
+            Op::Hang if failing => pending().await,
+            Op::OwnName if failing && timer.is_named() => {
+                let own = NameKey {
+                    kind: timer.kind(),
+                    reference: timer.reference().clone(),
+                };
+                Ok(Fired::Done(done.delete(own.encode())))
+            }
             Op::RetryAfter if failing => Ok(Fired::Retry {
                 after_ms: Some(u64::from(times) * 700),
                 reason: "later".to_owned(),
@@ -124,20 +216,20 @@ impl Script {
                     Batch::new().put("dead", timer.reference().clone())
                 },
             }),
-            Op::Reschedule if times > 0 => Ok(Fired::Reschedule {
-                due_at_ms: if times.is_multiple_of(2) {
+            Op::Reschedule if times > 0 => {
+                let due_at_ms = if times.is_multiple_of(2) {
                     ctx.now_ms() + 700
                 } else {
                     timer.due_at_ms().saturating_sub(50)
-                },
-                payload: payload(
-                    op,
-                    times - 1,
-                    target.kind,
-                    std::str::from_utf8(&target.reference)?,
-                ),
-                batch: self.log(ctx, timer, done).await?,
-            }),
+                };
+                self.go_on(ctx, timer, (op, times - 1, &target), due_at_ms)
+                    .await
+            }
+            Op::Recur if times > 0 => {
+                let due_at_ms = timer.due_at_ms() + RECUR_MS;
+                self.go_on(ctx, timer, (op, times - 1, &target), due_at_ms)
+                    .await
+            }
             Op::Cut if !is_own => Ok(Fired::Done(cut(ctx, &target, done).await?)),
             Op::Replace if !is_own => {
                 let batch = cut(ctx, &target, done).await?;
@@ -152,6 +244,22 @@ impl Script {
             Op::Undecodable if times > 1 => Err(HandlerError::undecodable("as told")),
             _ => Ok(Fired::Done(done)),
         }
+    }
+
+    async fn go_on(
+        &self,
+        ctx: &TimerCtx<'_>,
+        timer: &DueTimer,
+        (op, times, target): (Op, u8, &NameKey),
+        due_at_ms: u64,
+    ) -> Result<Fired, HandlerError> {
+        let reference = std::str::from_utf8(&target.reference)?;
+        let done = mark_effect(Batch::new(), timer, Some(due_at_ms));
+        Ok(Fired::Reschedule {
+            due_at_ms,
+            payload: payload(op, times, target.kind, reference),
+            batch: self.log(ctx, timer, done).await?,
+        })
     }
 
     async fn log(
@@ -223,6 +331,9 @@ async fn count(
     let to = Key::from(format!("count/{}", (times + 1) % 3));
     let keys = [from.clone(), to.clone()];
     let seen = ctx.reads().get_many(ctx.partition(), &keys).await?;
+    let [from_seen, to_seen] = seen.as_slice() else {
+        return Err(HandlerError::new("two keys were asked for"));
+    };
     let sum = seen
         .iter()
         .flatten()
@@ -231,8 +342,8 @@ async fn count(
             (sum * 31 + n) % 1_000_003
         });
     Ok(batch
-        .require_unchanged(from, seen[0].clone())
-        .require_unchanged(to.clone(), seen[1].clone())
+        .require_unchanged(from, from_seen.clone())
+        .require_unchanged(to.clone(), to_seen.clone())
         .put(to, sum.to_string()))
 }
 
@@ -270,14 +381,17 @@ async fn tally(
             break;
         }
     }
-    let said: Vec<u8> = seen.iter().flat_map(|(key, _)| key[6..].to_vec()).collect();
+    let said: Vec<u8> = seen
+        .iter()
+        .flat_map(|(key, _)| key.strip_prefix(b"tally/").unwrap_or(key).to_vec())
+        .collect();
     let batch = batch.put("tallied", said);
     Ok(match seen.get(usize::from(times)) {
         Some((key, value)) if seen.len() > 3 => batch
             .require_equals(key.clone(), value.clone())
             .delete(key.clone()),
         _ => batch.put(
-            [b"tally/", &timer.reference()[..]].concat(),
+            [b"tally/", timer.reference().as_ref()].concat(),
             seen.len().to_string(),
         ),
     })
@@ -317,15 +431,16 @@ impl DetachedHandler for Script {
 
     fn call<'a>(
         &'a self,
-        _ctx: &'a TimerCtx<'a>,
+        _: &'a TimerCtx<'a>,
         timer: &'a DueTimer,
     ) -> BoxFuture<'a, Result<(), HandlerError>> {
-        let fails = timer.payload()[0] == 3 && timer.attempt() <= u16::from(timer.payload()[1]);
-        Box::pin(std::future::ready(if fails {
-            Err(HandlerError::new("the call failed"))
-        } else {
+        Box::pin(async move {
+            let Told { op, times, .. } = Told::of(timer)?;
+            if op == Op::Fail && timer.attempt() <= u16::from(times) {
+                return Err(HandlerError::new("the call failed"));
+            }
             Ok(())
-        }))
+        })
     }
 
     fn settle<'a>(
