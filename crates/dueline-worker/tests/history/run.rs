@@ -162,7 +162,7 @@ impl History {
             66..76 => self.deliver_if_due(),
             76..86 => self.begin_request(),
             86..93 => {
-                let by_ms = self.random.pick(&[1, 1, 7, 50, 300, 1_500, 9_000]);
+                let by_ms = self.random.pick(&[1, 1, 7, 50, 300, 1_500, 9_000, 70_000]);
                 self.advance(by_ms);
             }
             93..95 if self.weather.crashes => self.crash(),

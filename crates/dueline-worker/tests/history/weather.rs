@@ -21,8 +21,10 @@ pub struct Weather {
     pub says_when: bool,
     /// How many of a thousand calls of the storage fail.
     pub per_mille: u64,
-    /// How many of a hundred writes of the alarm fail.
+    /// How many of a hundred calls for the alarm fail.
     pub alarm_percent: u64,
+    /// Whether such failures come in rows, so that an alarm is given up.
+    pub storms: bool,
 }
 
 impl Weather {
@@ -43,11 +45,12 @@ impl Weather {
             } else {
                 0
             },
-            alarm_percent: if random.chance(20) {
-                random.pick(&[5, 50, 90])
+            alarm_percent: if random.chance(25) {
+                random.pick(&[5, 50])
             } else {
                 0
             },
+            storms: random.chance(50),
         }
     }
 
@@ -58,6 +61,7 @@ impl Weather {
     pub fn faults(&self, seed: u64) -> StorageFaults {
         let mut random = Random::new(seed);
         let (per_mille, alarm_percent) = (self.per_mille, self.alarm_percent);
+        let (storms, mut left) = (self.storms, 0);
         StorageFaults::decided_by(move |call| match call {
             StorageCall::Read | StorageCall::Transaction => {
                 if random.below(1_000) >= per_mille {
@@ -69,9 +73,15 @@ impl Weather {
                     StoreErrorKind::Unavailable
                 })
             }
-            StorageCall::GetAlarm | StorageCall::SetAlarm => random
-                .chance(alarm_percent)
-                .then_some(StoreErrorKind::Unavailable),
+            StorageCall::GetAlarm | StorageCall::SetAlarm => {
+                if left == 0 && random.chance(alarm_percent) {
+                    left = if storms { random.below(60) } else { 0 } + 1;
+                } else if left == 0 {
+                    return None;
+                }
+                left -= 1;
+                Some(StoreErrorKind::Unavailable)
+            }
             StorageCall::ConfirmAlarm => None,
         })
     }
