@@ -18,6 +18,9 @@ pub(crate) enum KnownAlarm {
 /// How many of the last alarms may be the one that is served, if the platform does not say.
 const REMEMBERED: usize = 4;
 
+/// By how much an alarm may come before its time by the object's own clock, in milliseconds.
+const EARLY_MS_MAX: u64 = 10;
+
 /// The alarm and what is served by it.
 #[derive(Debug)]
 pub(crate) struct Alarm {
@@ -28,6 +31,8 @@ pub(crate) struct Alarm {
     recent_ms: VecDeque<u64>,
     /// The time that is or may be served: never set again, the platform may take it for that one.
     served_ms: Vec<u64>,
+    /// Whether nothing at all is known of the time that is served.
+    is_blind: bool,
 }
 
 impl Alarm {
@@ -37,6 +42,7 @@ impl Alarm {
             version: 0,
             recent_ms: VecDeque::new(),
             served_ms: Vec::new(),
+            is_blind: false,
         }
     }
 
@@ -46,13 +52,13 @@ impl Alarm {
             Some(at_ms) => vec![at_ms],
             None => self.recent_ms.iter().copied().collect(),
         };
+        self.is_blind = self.served_ms.is_empty();
         self.note(KnownAlarm::None);
     }
 
     pub(crate) fn note(&mut self, known: KnownAlarm) {
-        if let KnownAlarm::At(at_ms) = known
-            && !self.recent_ms.contains(&at_ms)
-        {
+        if let KnownAlarm::At(at_ms) = known {
+            self.recent_ms.retain(|recent_ms| *recent_ms != at_ms);
             self.recent_ms.truncate(REMEMBERED - 1);
             self.recent_ms.push_front(at_ms);
         }
@@ -74,7 +80,8 @@ impl Alarm {
         if planted(Mutant::AlarmAtServed) {
             return due_ms.max(now_ms);
         }
-        let mut at_ms = due_ms.max(now_ms.saturating_add(1));
+        let ahead_ms = if self.is_blind { 1 + EARLY_MS_MAX } else { 1 };
+        let mut at_ms = due_ms.max(now_ms.saturating_add(ahead_ms));
         while self.served_ms.contains(&at_ms) {
             at_ms = at_ms.saturating_add(1);
         }
@@ -101,13 +108,24 @@ mod tests {
     #[test]
     fn without_a_word_of_the_platform_each_of_the_last_alarms_may_be_the_one_that_is_served() {
         let mut alarm = Alarm::new();
-        for at_ms in [1_996, 1_997, 1_998, 2_001, 2_000] {
+        for at_ms in [2_000, 1_996, 1_997, 2_001, 2_000, 1_998] {
             alarm.note(KnownAlarm::At(at_ms));
         }
         alarm.begin(None);
         assert_eq!(alarm.known, KnownAlarm::None);
         assert_eq!(alarm.place(2_000, 1_990), 2_002);
         assert_eq!(alarm.place(1_996, 1_990), 1_996);
+    }
+
+    #[test]
+    fn an_instance_that_knows_nothing_keeps_clear_of_an_alarm_that_came_early() {
+        let mut alarm = Alarm::new();
+        alarm.begin(None);
+        assert_eq!(alarm.place(1_000, 1_000), 1_011);
+        assert_eq!(alarm.place(2_000, 1_000), 2_000);
+        alarm.note(KnownAlarm::At(2_000));
+        alarm.begin(None);
+        assert_eq!(alarm.place(1_000, 1_990), 1_991);
     }
 
     #[test]

@@ -8,8 +8,9 @@ pub struct AlarmInfo {
     /// Whether an earlier try of this alarm failed, or was cut.
     pub is_retry: bool,
     /// The time for which the alarm was set, in milliseconds since 1970, if the platform says it. The
-    /// next alarm is not set at that time; without a word of it, at none of the last four that this
-    /// instance has set or read, so that a timer may be up to four milliseconds late.
+    /// next alarm is not set at that time. Without a word of it the next is set at none of the last four
+    /// that this instance has set or read, and 11 ms ahead if there are none; so a timer may be that much
+    /// late.
     pub scheduled_at_ms: Option<u64>,
 }
 

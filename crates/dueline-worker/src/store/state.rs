@@ -158,16 +158,13 @@ impl ObjectStore {
             None => self.head(state, &self.kinds).map_err(AlarmError::Heads)?,
         };
         let Some(due_ms) = head else {
-            let write = match state.alarm.known {
-                KnownAlarm::None => None,
-                KnownAlarm::At(_) | KnownAlarm::Unknown => {
-                    Some(self.storage.delete_alarm().map_err(AlarmError::Alarm)?)
-                }
-            };
+            // Not left to the platform, which keeps an alarm that was set while it was being served, as
+            // the constructor may have done; the platform's own delete would cost the same.
+            let write = self.storage.delete_alarm().map_err(AlarmError::Alarm)?;
             state.alarm.note(KnownAlarm::None);
             return Ok(Rearmed {
                 next_ms: None,
-                write,
+                write: Some(write),
             });
         };
         let at_ms = state.alarm.place(due_ms, self.runtime.now_ms());

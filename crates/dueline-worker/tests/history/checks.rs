@@ -33,7 +33,7 @@ impl History {
         };
         // Behind now, and behind the times that are or may be served.
         let says_when = self.weather.says_when && !self.weather.twice;
-        held_ms + if says_when { 2 } else { 5 }
+        held_ms + if says_when { 2 } else { 15 }
     }
 
     /// The stored alarm is neither missing nor later than the earliest wake: every turn may be the last
