@@ -60,7 +60,7 @@ pub(crate) const CHECKS: &[Check] = &[
     },
     Check {
         name: "wasm",
-        about: "the core builds for wasm32-unknown-unknown",
+        about: "core and object driver build for wasm32-unknown-unknown",
         run: wasm::check,
     },
     Check {
