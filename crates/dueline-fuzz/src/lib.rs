@@ -18,12 +18,12 @@ mod row_keys;
 mod row_values;
 mod times_and_spans;
 
-pub use arguments::arguments;
-pub use http_requests::http_requests;
-pub use operations::operations;
-pub use row_keys::row_keys;
-pub use row_values::row_values;
-pub use times_and_spans::times_and_spans;
+pub use arguments::{ArgumentsReader, arguments, arguments_read_by};
+pub use http_requests::{Answering, http_requests, http_requests_answered};
+pub use operations::{Disguise, operations, operations_disguised};
+pub use row_keys::{KeyReaders, row_keys, row_keys_read_by};
+pub use row_values::{ValueReaders, row_values, row_values_read_by};
+pub use times_and_spans::{ReadAs, TimeTexts, times_and_spans, times_and_spans_read_by};
 
 /// A target and its name, which is the name of its corpus too.
 #[derive(Clone, Copy, Debug)]

@@ -5,14 +5,18 @@ use std::sync::Arc;
 use axum::body::{Body, to_bytes};
 use dueline::Bytes;
 use dueline::store::WakeStore;
-use dueline::timers::Timers;
+use dueline::timers::{Registration, Registry, RegistryError, Timers};
 use http::{Request, Response};
 use tower::ServiceExt;
 
 use crate::routes::router;
-use crate::service::{DriverCounts, DriverHealth, Service};
+use crate::service::{
+    DriverCounts, DriverHealth, EXPIRY_GROUP_MAX, IDEMPOTENCY_EXPIRY, IdempotencyExpiry, Service,
+};
+use crate::webhook::{WEBHOOK, WebhookHandler};
 
 pub use crate::time_text::{parse_rfc3339_ms, parse_span_ms, rfc3339_ms, span_text};
+pub use crate::webhook::{Delivery, Receiver};
 
 /// Most bytes of an answer that is read.
 const ANSWER_BYTES_MAX: usize = 64 * 1_024 * 1_024;
@@ -30,7 +34,19 @@ impl DriverHealth for NoDriver {
     }
 }
 
-/// Every route over a store of the caller's, without a socket and without a driver: nothing fires.
+/// The handlers of a server, whose deliveries all go to this receiver.
+///
+/// # Errors
+/// Two handlers of one kind, which there are not.
+pub fn handlers(receiver: Receiver) -> Result<Registry, RegistryError> {
+    let webhook = Registration::detached(WebhookHandler::new(receiver)).codec_version(1);
+    let expiry = Registration::inline(IdempotencyExpiry).group_max(EXPIRY_GROUP_MAX);
+    Registry::new()
+        .with(WEBHOOK, webhook)
+        .and_then(|registry| registry.with(IDEMPOTENCY_EXPIRY, expiry))
+}
+
+/// Every route over a store of the caller's, without a socket and without a driver: nothing fires by itself.
 #[derive(Clone, Debug)]
 pub struct Api {
     router: axum::Router,
