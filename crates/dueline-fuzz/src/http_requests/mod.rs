@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use dueline_server::fuzzing::Api;
-use dueline_testkit::block_on;
 use http::{Request, Response};
 
 use step::{BETWEEN, Step};
@@ -34,7 +33,7 @@ pub type Answering = fn(&Api, Request<Vec<u8>>) -> Option<Response<Bytes>>;
 /// # Panics
 /// If one of these is not so.
 pub fn http_requests(data: &[u8]) {
-    let _reached = http_requests_answered(data, |api, request| block_on(api.answer(request)));
+    let _reached = http_requests_answered(data, Api::answer);
 }
 
 /// [`http_requests`], answered in a way that may be wrong. Returns what was reached: method, kind of

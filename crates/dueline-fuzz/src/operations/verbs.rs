@@ -154,13 +154,13 @@ async fn requeue(client: &Timers, partition: &Partition) -> String {
 }
 
 /// A row that no verb writes: one whose key is too short, or one whose header does not decode.
-pub(super) fn malformed_row(now_ms: u64, script: &mut Script<'_>) -> Batch {
+pub(super) fn malformed_row(now_ms: u64, generation: u64, script: &mut Script<'_>) -> Batch {
     let kind = script.pick(&KINDS);
     let (number, places) = (script.next(), usize::from(script.next()) % 20);
     let key = TimerKey {
         kind,
         due_ms: now_ms + u64::from(number % 16) * 100,
-        generation: u64::from(number),
+        generation,
         reference: reference(script),
     };
     let key = key.encode();

@@ -118,8 +118,10 @@ impl World {
     }
 
     /// Puts a row that no verb writes, as somebody might who works past the engine.
-    fn put_malformed_row(&self, script: &mut Script<'_>) {
-        let batch = verbs::malformed_row(self.client.runtime().now_ms(), script);
+    fn put_malformed_row(&mut self, script: &mut Script<'_>) {
+        self.seeds += 1;
+        let now_ms = self.client.runtime().now_ms();
+        let batch = verbs::malformed_row(now_ms, self.seeds, script);
         let store = self.arena.actor(Source::User);
         // A planned mishap may hit it; a crash is seen by the step.
         let mut tasks = Tasks::new();
