@@ -13,6 +13,7 @@
 
 mod arguments;
 mod http_requests;
+mod near;
 mod operations;
 mod row_keys;
 mod row_values;
@@ -20,6 +21,7 @@ mod times_and_spans;
 
 pub use arguments::{ArgumentsReader, arguments, arguments_read_by};
 pub use http_requests::{Answering, http_requests, http_requests_answered};
+pub use near::{Near, corpus};
 pub use operations::{Disguise, operations, operations_disguised};
 pub use row_keys::{KeyReaders, row_keys, row_keys_read_by};
 pub use row_values::{ValueReaders, row_values, row_values_read_by};
@@ -32,6 +34,17 @@ pub struct Target {
     pub name: &'static str,
     /// The target.
     pub run: fn(&[u8]),
+}
+
+impl Target {
+    /// The target of this name.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn named(name: &str) -> Self {
+        let found = TARGETS.into_iter().find(|target| target.name == name);
+        found.unwrap_or_else(|| panic!("there is no target {name}"))
+    }
 }
 
 /// Every target.
