@@ -53,7 +53,7 @@ pub fn http_requests_answered(data: &[u8], answering: Answering) -> BTreeSet<Str
             Some(Step::Answer(status, retry_after)) => world.receiver.answer(status, retry_after),
             Some(Step::Deliver) => world.deliver(),
             Some(Step::Claim) => world.claim(),
-            Some(Step::Request(request)) => world.request(request, &written),
+            Some(Step::Request(request)) => world.request(*request, &written),
             None => {}
         }
     }

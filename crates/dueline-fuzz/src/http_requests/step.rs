@@ -6,7 +6,7 @@ pub(super) const BETWEEN: &str = "\n---\n";
 
 /// One thing that happens.
 pub(super) enum Step {
-    Request(Request<Vec<u8>>),
+    Request(Box<Request<Vec<u8>>>),
     Wait(u64),
     Answer(StatusCode, Option<String>),
     Deliver,
@@ -30,7 +30,7 @@ impl Step {
                 let retry_after = (!retry_after.is_empty()).then(|| retry_after.to_owned());
                 (!status.is_informational()).then_some(Self::Answer(status, retry_after))
             }
-            _ => request(written).map(Self::Request),
+            _ => request(written).map(Box::new).map(Self::Request),
         }
     }
 }

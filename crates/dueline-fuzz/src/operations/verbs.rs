@@ -89,9 +89,9 @@ pub(super) fn other(client: &Timers, partition: &Partition, script: &mut Script<
                 )
             }
             6 | 7 => if_match(&client, &partition, (kind, name), due_ms).await,
-            8 => purge(&client, &partition).await,
+            8 => dead(&client, &partition, true).await,
             9 => look(&client, &partition, kind, number).await,
-            _ => requeue(&client, &partition).await,
+            _ => dead(&client, &partition, false).await,
         }
     })
 }
@@ -117,14 +117,17 @@ async fn if_match(
     ended("replace if match", &replaced.await)
 }
 
-async fn purge(client: &Timers, partition: &Partition) -> String {
-    let Ok(page) = client.dead(partition, None, None, 1).await else {
-        return "purge: no page".to_owned();
+/// Takes the first dead timer away, or gives it another life.
+async fn dead(client: &Timers, partition: &Partition, is_purged: bool) -> String {
+    let page = client.dead(partition, None, None, 1).await;
+    let Ok(page) = page else {
+        return ended("dead", &page);
     };
-    for dead in page.dead {
-        return ended("purge", &client.purge(partition, &dead.id).await);
+    match page.dead.first() {
+        None => "dead: none".to_owned(),
+        Some(dead) if is_purged => ended("purge", &client.purge(partition, &dead.id).await),
+        Some(dead) => ended("requeue", &client.requeue(partition, &dead.id).await),
     }
-    "purge: nothing".to_owned()
 }
 
 /// Reads by pages: names or the lane, and what was set aside.
@@ -141,16 +144,6 @@ async fn look(client: &Timers, partition: &Partition, kind: TimerKind, number: u
         }
     }
     ended("quarantined", &client.quarantined(partition, None, 1).await)
-}
-
-async fn requeue(client: &Timers, partition: &Partition) -> String {
-    let Ok(page) = client.dead(partition, None, None, 1).await else {
-        return "requeue: no page".to_owned();
-    };
-    for dead in page.dead {
-        return ended("requeue", &client.requeue(partition, &dead.id).await);
-    }
-    "requeue: nothing".to_owned()
 }
 
 /// A row that no verb writes: one whose key is too short, or one whose header does not decode.

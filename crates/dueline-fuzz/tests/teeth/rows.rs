@@ -24,25 +24,29 @@ fn changed(bytes: &Bytes, place: usize, change: impl Fn(u8) -> u8) -> Bytes {
     Bytes::from(bytes)
 }
 
+fn of_kind_0(key: &Key) -> Result<TimerKey, Malformed> {
+    TimerKey::decode(&changed(key, 2, |kind| kind.max(1)))
+}
+
+fn without_its_last_bit(key: &Key) -> Result<DeadKey, Malformed> {
+    DeadKey::decode(&changed(key, 18, |byte| byte & 0xfe))
+}
+
+fn not_utf8(key: &Key) -> Result<KindNameKey, Malformed> {
+    let text = String::from_utf8_lossy(key).into_owned();
+    KindNameKey::decode(&Key::from(text))
+}
+
+fn filled_from_the_left(key: &[u8]) -> Option<LaneHead> {
+    let mut head = lane_head(key)?;
+    let missing = 11_usize.saturating_sub(key.len()).min(7);
+    head.due_ms >>= 8 * missing;
+    Some(head)
+}
+
 #[test]
 fn a_key_that_is_read_wrongly_is_found() {
     const SOUND: KeyReaders = KeyReaders::SOUND;
-    fn of_kind_0(key: &Key) -> Result<TimerKey, Malformed> {
-        TimerKey::decode(&changed(key, 2, |kind| kind.max(1)))
-    }
-    fn without_its_last_bit(key: &Key) -> Result<DeadKey, Malformed> {
-        DeadKey::decode(&changed(key, 18, |byte| byte & 0xfe))
-    }
-    fn not_utf8(key: &Key) -> Result<KindNameKey, Malformed> {
-        let text = String::from_utf8_lossy(key).into_owned();
-        KindNameKey::decode(&Key::from(text))
-    }
-    fn filled_from_the_left(key: &[u8]) -> Option<LaneHead> {
-        let mut head = lane_head(key)?;
-        let missing = 11_usize.saturating_sub(key.len()).min(7);
-        head.due_ms >>= 8 * missing;
-        Some(head)
-    }
     let faults: [(&str, KeyReaders); 7] = [
         (
             "a timer of kind 0 is read",
