@@ -194,45 +194,94 @@ fn times_and_spans_of_every_form_are_read() {
     all_reached(&wanted, &reached);
 }
 
+const COMMANDS: [&str; 12] = [
+    "Serve(",
+    "CreateTimer",
+    "GetTimer",
+    "ListTimers",
+    "UpdateTimer",
+    "CancelTimer",
+    "ListDead",
+    "RequeueDead",
+    "PurgeDead",
+    "ListPartitions",
+    "Doctor(",
+    "Usage:",
+];
+const COMPLAINTS: [&str; 7] = [
+    "unrecognized subcommand",
+    "unexpected argument",
+    "invalid value",
+    "required arguments",
+    "cannot be used with",
+    "cannot be used multiple times",
+    "invalid UTF-8",
+];
+
 #[test]
 fn every_command_is_understood_and_every_complaint_made() {
     let mut reached = BTreeSet::new();
     for input in inputs("arguments") {
         let shown = arguments_read_by(&input, dueline_cli::fuzzing::read_arguments);
-        let complaint = shown.lines().next().unwrap_or_default();
-        let words = [
-            "Serve(",
-            "CreateTimer",
-            "GetTimer",
-            "ListTimers",
-            "UpdateTimer",
-            "CancelTimer",
-            "ListDead",
-            "RequeueDead",
-            "PurgeDead",
-            "ListPartitions",
-            "Doctor(",
-            "Usage:",
-        ];
-        let found = words.into_iter().filter(|word| shown.contains(word));
+        let words = COMMANDS.into_iter().chain(COMPLAINTS);
+        let found = words.filter(|word| shown.contains(word));
         reached.extend(found.map(str::to_owned));
-        let complaints = [
-            "unrecognized subcommand",
-            "unexpected argument",
-            "invalid value",
-            "required arguments",
-            "cannot be used with",
-            "cannot be used multiple times",
-            "invalid UTF-8",
-        ];
-        let made = complaints
-            .into_iter()
-            .filter(|word| complaint.contains(word));
-        reached.extend(made.map(str::to_owned));
     }
-    let wanted = ["nothing"];
+    let wanted = [COMMANDS.as_slice(), &COMPLAINTS].concat();
     all_reached(&wanted, &reached);
 }
+
+/// Method, resource and statuses.
+const ROUTES: [(&str, &[u16]); 20] = [
+    ("GET healthz", &[200]),
+    ("GET readyz", &[200]),
+    ("GET v1/limits", &[200]),
+    ("GET v1/partitions", &[200, 422]),
+    ("GET v1/stats", &[200]),
+    ("GET v1/partitions/*/dead-letters", &[200, 400]),
+    ("POST v1/partitions/*/dead-letters:requeue", &[200]),
+    ("POST v1/partitions/*/dead-letters/*:requeue", &[200, 404]),
+    ("POST v1/partitions/*/dead-letters/*:purge", &[204, 404]),
+    ("DELETE v1/partitions/*/dead-letters/*", &[405]),
+    ("GET v1/partitions/*/timers", &[200, 400, 422]),
+    ("POST v1/partitions/*/timers", &[201, 422]),
+    ("POST v1/partitions/*/timers:batch", &[200, 422]),
+    ("GET v1/partitions/*/timers/*", &[200, 403, 404, 422]),
+    (
+        "PUT v1/partitions/*/timers/*",
+        &[200, 201, 400, 412, 413, 415, 421, 422],
+    ),
+    ("PATCH v1/partitions/*/timers/*", &[200, 404, 409, 422]),
+    (
+        "DELETE v1/partitions/*/timers/*",
+        &[204, 404, 409, 412, 422],
+    ),
+    (
+        "POST v1/partitions/*/timers/*:fire-now",
+        &[200, 404, 409, 422],
+    ),
+    ("POST v1/partitions/*/timers/*", &[405]),
+    ("TRACE v1/partitions/*/timers", &[405]),
+];
+/// The codes of all problems but those of the store, and of two requests at once.
+const CODES: [&str; 16] = [
+    "bad_request",
+    "body_too_large",
+    "cross_origin",
+    "dead_letter_not_found",
+    "idempotency_key_reused",
+    "invalid_name",
+    "invalid_page_token",
+    "invalid_request",
+    "malformed_json",
+    "method_not_allowed",
+    "not_found",
+    "precondition_failed",
+    "timer_in_delivery",
+    "timer_not_found",
+    "unknown_host",
+    "unsupported_media_type",
+];
 
 #[test]
 fn every_route_is_taken_to_every_end() {
@@ -241,7 +290,11 @@ fn every_route_is_taken_to_every_end() {
         let answering = dueline_server::fuzzing::Api::answer;
         reached.extend(http_requests_answered(&input, answering));
     }
-    let wanted = ["nothing"];
+    let mut wanted: Vec<String> = CODES.iter().map(|code| (*code).to_owned()).collect();
+    for (route, statuses) in ROUTES {
+        wanted.extend(statuses.iter().map(|status| format!("{route} {status}")));
+    }
+    let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
     all_reached(&wanted, &reached);
 }
 
