@@ -251,7 +251,7 @@ const ROUTES: [(&str, &[u16]); 20] = [
         "PUT v1/partitions/*/timers/*",
         &[200, 201, 400, 412, 413, 415, 421, 422],
     ),
-    ("PATCH v1/partitions/*/timers/*", &[200, 404, 409, 422]),
+    ("PATCH v1/partitions/*/timers/*", &[200, 404, 422]),
     (
         "DELETE v1/partitions/*/timers/*",
         &[204, 404, 409, 412, 422],
