@@ -49,7 +49,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "dueline-sim",
-        &["dueline", "dueline-history", "dueline-testkit", "dueline-tokio", "dueline-worker"],
+        &[
+            "dueline",
+            "dueline-history",
+            "dueline-testkit",
+            "dueline-tokio",
+            "dueline-worker",
+        ],
     ),
     ("dueline-weave", &["dueline", "dueline-testkit"]),
 ];

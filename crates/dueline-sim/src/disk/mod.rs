@@ -185,14 +185,17 @@ impl Disk {
     fn commit_now(&self, origin: &Origin, partition: &Partition, group: Group) -> GroupOutcome {
         let batches: Vec<Batch> = group.batches.clone();
         let settles = !group.settles.is_empty();
-        let wakes_before = lane_wakes(&self.memory.wakes(), partition);
         let done = at_once(self.memory.apply_all(partition, group));
+        if done.committed() > 0 && serves_in_doubt() {
+            // Its pages have taken the place of those in doubt.
+            self.state().doubt = None;
+        }
         let committed = batches.get(..done.committed()).unwrap_or_default();
         if !committed.is_empty() {
-            self.record(origin, partition, committed, &wakes_before);
+            self.record(origin, partition, committed);
         } else if settles {
             // The wakes alone have changed.
-            self.record(origin, partition, &[Batch::new()], &wakes_before);
+            self.record(origin, partition, &[Batch::new()]);
         }
         for outcome in &done.outcomes {
             match outcome {
@@ -294,7 +297,14 @@ fn injected(kind: StoreErrorKind) -> StoreError {
     StoreError::new(kind, "simulated")
 }
 
-/// Whether a planted bug lets a store serve reads while a commit is in doubt.
+/// Whether a planted bug lets a store serve others while a commit is in doubt.
+#[cfg(dueline_mutants)]
+fn serves_in_doubt() -> bool {
+    use dueline::mutants::{Mutant, planted};
+    planted(Mutant::PlainReadAfterFailedCommit)
+}
+
+#[cfg(not(dueline_mutants))]
 fn serves_in_doubt() -> bool {
     false
 }
