@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::process::{Failure, command, output_of, run, run_and_keep, succeeds};
 use crate::test_counts::TestCounts;
-use crate::{tidy, wasm, weave};
+use crate::{fuzz, tidy, wasm, weave};
 
 /// One check: its name on the command line, what it does, and the function that does it.
 #[derive(Debug)]
@@ -60,13 +60,18 @@ pub(crate) const CHECKS: &[Check] = &[
     },
     Check {
         name: "wasm",
-        about: "the core builds for wasm32-unknown-unknown",
+        about: "core and object driver build for wasm32-unknown-unknown",
         run: wasm::check,
     },
     Check {
         name: "compare",
         about: "the engine beside the reference implementation, a workspace of its own",
         run: compare,
+    },
+    Check {
+        name: "fuzz",
+        about: "libFuzzer over every target, 20 s each",
+        run: fuzz::check,
     },
     Check {
         name: "doctest",

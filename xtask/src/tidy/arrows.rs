@@ -12,6 +12,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("dueline-history", &["dueline"]),
     ("dueline-sqlite", &["dueline"]),
     ("dueline-tokio", &["dueline"]),
+    ("dueline-worker", &["dueline"]),
     (
         "dueline-server",
         &["dueline", "dueline-sqlite", "dueline-tokio"],
@@ -24,10 +25,18 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "dueline-bench",
         &["dueline", "dueline-sqlite", "dueline-tokio"],
     ),
-    ("dueline-compare", &["dueline", "dueline-testkit"]),
+    (
+        "dueline-compare",
+        &["dueline", "dueline-history", "dueline-testkit"],
+    ),
     (
         "dueline-faultfs",
-        &["dueline", "dueline-sqlite", "dueline-testkit"],
+        &[
+            "dueline",
+            "dueline-history",
+            "dueline-sqlite",
+            "dueline-testkit",
+        ],
     ),
     (
         "dueline-fuzz",
@@ -37,6 +46,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "dueline-server",
             "dueline-testkit",
         ],
+    ),
+    (
+        "dueline-sim",
+        &["dueline", "dueline-history", "dueline-testkit", "dueline-tokio", "dueline-worker"],
     ),
     ("dueline-weave", &["dueline", "dueline-testkit"]),
 ];
@@ -60,11 +73,13 @@ const KEPT_TO: &[(&str, &[&str])] = &[
     ),
     (
         "rusqlite",
+        // In the worker's crate only for its simulated object, under a feature.
         &[
             "dueline-sqlite",
             "dueline-bench",
             "dueline-faultfs",
             "dueline-weave",
+            "dueline-worker",
         ],
     ),
     ("loom", &["dueline-weave"]),
