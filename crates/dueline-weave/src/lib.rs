@@ -24,6 +24,11 @@ mod planted;
 mod under_loom;
 mod under_shuttle;
 
+/// The types of what is static in the copies.
+mod statics {
+    pub(crate) use std::sync::atomic::AtomicU64;
+}
+
 pub use folder::{FOLDER, new_folder};
 pub use model::{Effort, Model, models};
 
