@@ -59,6 +59,30 @@ fn i3_a_back_off_is_a_due_too_and_a_claim_keeps_it_when_the_clock_steps_back() {
 }
 
 #[test]
+fn i3_a_user_may_make_a_timer_fire_now_and_the_engine_may_not() {
+    let timer = Row::new("a", 7, 2_000).named();
+    let hurried = timer.clone().at(1_500);
+    let by_user = then(&Story::plain(), |it| {
+        let moved = (VerbName::FireNow, Outcome::Moved);
+        it.schedule(1, &timer).at(1_500);
+        it.request(2, moved, &hurried, timer.moved(&hurried));
+    });
+    let fired = |story: &Story, at_ms: u64| {
+        then(story, |it| {
+            it.at(at_ms).fire(&hurried);
+        })
+    };
+    fired(&by_user, 1_500).holds();
+    fired(&by_user, 1_499).breaks(Invariant::I3, "took effect early");
+    let by_engine = then(&Story::plain(), |it| {
+        let hurried = hurried.clone().failed(1_400, 1, "no");
+        it.schedule(1, &timer).at(1_500);
+        it.engine(timer.moved(&hurried), |_| {}).fire(&hurried);
+    });
+    by_engine.breaks(Invariant::I3, "took effect early");
+}
+
+#[test]
 fn i3_a_call_goes_out_no_earlier() {
     let timer = Row::new("a", 7, 2_000);
     let claimed = timer.clone().claimed(12_000);
