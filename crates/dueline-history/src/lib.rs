@@ -33,6 +33,7 @@ mod octets;
 mod record;
 mod recorded;
 mod trace;
+mod witness;
 
 pub use check::{
     Broken, Checker, Checkers, Findings, HISTORIES_PER_MARK, Invariant, Marks, Seen, check_all,
@@ -48,3 +49,4 @@ pub use octets::Octets;
 pub use record::{Recorder, keep, write};
 pub use recorded::{Recorded, RunLog};
 pub use trace::{Difference, first_difference, trace_hash};
+pub use witness::{Marked, Witness, scan};

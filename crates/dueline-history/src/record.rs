@@ -16,6 +16,13 @@ impl Recorder {
         Self::default()
     }
 
+    /// A history that goes on from these events.
+    pub fn behind(events: Vec<Event>) -> Self {
+        Self {
+            events: Mutex::new(events),
+        }
+    }
+
     /// Appends what this actor did at this time.
     pub fn record(&self, at_ms: u64, actor: &Arc<str>, what: What) {
         self.events().push(Event {

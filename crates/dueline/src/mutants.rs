@@ -204,7 +204,8 @@ mutants! {
     ResumeSetsNoWake = "resume-sets-no-wake",
     /// A batch that resumes a kind makes its partition due at once (`earliest_timer_put`).
     EarliestMissesResume = "earliest-misses-resume",
-    /// The next wake of a report covers lanes that had nothing due (`RunReport::next_wake_ms`).
+    /// The next wake of a report covers kinds that appeared in the tick
+    /// (`RunReport::next_wake_ms`).
     NextWakeMissesLanes = "next-wake-misses-lanes",
 
     // Groups.

@@ -25,10 +25,18 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "dueline-bench",
         &["dueline", "dueline-sqlite", "dueline-tokio"],
     ),
-    ("dueline-compare", &["dueline", "dueline-testkit"]),
+    (
+        "dueline-compare",
+        &["dueline", "dueline-history", "dueline-testkit"],
+    ),
     (
         "dueline-faultfs",
-        &["dueline", "dueline-sqlite", "dueline-testkit"],
+        &[
+            "dueline",
+            "dueline-history",
+            "dueline-sqlite",
+            "dueline-testkit",
+        ],
     ),
     (
         "dueline-fuzz",
@@ -39,6 +47,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "dueline-testkit",
         ],
     ),
+    (
+        "dueline-sim",
+        &["dueline", "dueline-history", "dueline-testkit", "dueline-tokio", "dueline-worker"],
+    ),
+    ("dueline-weave", &["dueline", "dueline-testkit"]),
 ];
 
 /// Crates whose manifest repeats the workspace's lints, because a `forbid` could not be lifted in them: with
@@ -55,6 +68,7 @@ const KEPT_TO: &[(&str, &[&str])] = &[
             "dueline-server",
             "dueline-cli",
             "dueline-bench",
+            "dueline-weave",
         ],
     ),
     (
@@ -64,9 +78,12 @@ const KEPT_TO: &[(&str, &[&str])] = &[
             "dueline-sqlite",
             "dueline-bench",
             "dueline-faultfs",
+            "dueline-weave",
             "dueline-worker",
         ],
     ),
+    ("loom", &["dueline-weave"]),
+    ("shuttle", &["dueline-weave"]),
     ("axum", &["dueline-server"]),
     ("reqwest", &["dueline-server", "dueline-cli"]),
     ("clap", &["dueline-cli", "dueline-bench", "dueline-faultfs"]),

@@ -3,7 +3,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use dueline::rows::{LaneHead, NameKey, TimerKey, class, is_of_class, is_reserved, lane_head};
+use dueline::rows::{LaneHead, NameKey, class, is_of_class, is_reserved, lane_head};
 use dueline::timers::TimerKind;
 
 use super::place::{Change, Place, Put, occurrence_of};
@@ -201,7 +201,14 @@ impl PartitionBook {
             let to = self.places.get_mut(&occurrence);
             let change = match (from, to) {
                 (None, None) => continue,
-                (None, Some(to)) => Change::New { to: Arc::clone(to) },
+                (None, Some(to)) => {
+                    // A kick keeps the earlier due of a timer that was made to fire now.
+                    if commit.source == Source::User {
+                        let place = Arc::make_mut(to);
+                        place.put.hurried_to_ms = place.at_ms;
+                    }
+                    Change::New { to: Arc::clone(to) }
+                }
                 (Some(from), None) => {
                     let is_it = |mark: &crate::EffectMark| mark.occurrence == occurrence;
                     let gone = Gone {
@@ -242,18 +249,16 @@ impl PartitionBook {
 
     /// The first row of each lane, malformed ones included.
     pub fn lanes(&self) -> impl Iterator<Item = LaneHead> {
-        let mut from = vec![class::TIMER, 0];
+        let mut next = Some(0);
         std::iter::from_fn(move || {
-            let start = Bound::Included(from.as_slice());
-            let (key, _) = self
-                .rows
-                .range::<[u8], _>((start, Bound::Unbounded))
-                .next()?;
-            let head = lane_head(key)?;
-            from = TimerKey::lane_end(head.kind).to_vec();
-            if head.kind == TimerKind::INVALID {
-                from = vec![class::TIMER, 0, 1];
-            }
+            let kind = next.take()?;
+            let start = [class::TIMER, 0, kind];
+            // A key too short to name its kind lies before all lanes.
+            let start = if kind == 0 { &start[..2] } else { &start[..] };
+            let start = Bound::Included(start);
+            let mut behind = self.rows.range::<[u8], _>((start, Bound::Unbounded));
+            let head = lane_head(behind.next()?.0)?;
+            next = head.kind.0.checked_add(1);
             Some(head)
         })
     }

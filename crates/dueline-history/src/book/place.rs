@@ -1,3 +1,4 @@
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -6,7 +7,7 @@ use dueline::rows::{DeadKey, DeadReason, DeadRow, Header, NameRow, TimerKey, Tim
 use crate::{Event, Occurrence, Octets};
 
 /// Where an occurrence lies: a timer's row or a dead one's.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Place {
     /// Which scheduling it is.
     pub occurrence: Occurrence,
@@ -154,6 +155,40 @@ impl Place {
             && self.dead == other.dead
             && self.header == other.header
             && self.payload == other.payload
+    }
+}
+
+impl fmt::Debug for Place {
+    /// As a person wants to read it who looks for what went wrong.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = &self.occurrence;
+        let (kind, reference, generation) = (of.kind, &of.reference, of.generation);
+        write!(f, "[kind {kind}, {reference}, generation {generation}")?;
+        match self.dead {
+            Some(reason) => write!(f, ", dead ({reason:?}) at {}", self.at_ms)?,
+            None => write!(f, ", at {}", self.at_ms)?,
+        }
+        match &self.header {
+            None => write!(f, ", no header")?,
+            Some(header) => {
+                write!(f, ", asked for {}", header.original_due_ms)?;
+                write!(f, ", attempt {}", header.attempt)?;
+                for (is_set, name) in [
+                    (header.flags.named, "named"),
+                    (header.flags.claimed, "claimed"),
+                    (header.flags.recurring, "recurring"),
+                ] {
+                    if is_set {
+                        write!(f, ", {name}")?;
+                    }
+                }
+                if let Some(failure) = &header.failure {
+                    write!(f, ", failed at {}: {:?}", failure.at_ms, failure.error)?;
+                }
+            }
+        }
+        let (actor, index) = (&self.put.actor, self.put.index);
+        write!(f, "; put by {actor} at event {index}]")
     }
 }
 

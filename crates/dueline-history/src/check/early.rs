@@ -2,8 +2,8 @@
 //! the skew that is declared; a call goes out no earlier.
 
 use super::{Checker, Findings, Invariant, Seen};
-use crate::{Occurrence, What};
 use crate::book::{Change, Place};
+use crate::{Occurrence, What};
 
 #[derive(Debug, Default)]
 pub(super) struct Early;

@@ -15,7 +15,9 @@ impl Checker for Wakes {
             return;
         }
         let now_ms = seen.book.latest_store_ms;
-        if let Some((commit, partition)) = seen.commit() {
+        if let Some((commit, partition)) = seen.commit()
+            && !commit.has_more
+        {
             for head in partition.lanes() {
                 if !partition.is_paused(head.kind) && !is_awake(head, &commit.wakes, now_ms) {
                     broken.add(Invariant::I7, seen.index, missed(head));

@@ -96,6 +96,14 @@ fn i7_every_lane_has_a_wake_at_its_first_row_after_every_commit() {
         it.user(timer.put(), |_| {});
     })
     .holds();
+    // One that became durable together with the next leaves the wakes to it.
+    then(&kept(), |it| {
+        it.user(timer.put(), |commit| commit.has_more = true);
+        it.user(other.put(), |commit| {
+            commit.wakes = vec![wake(KIND, 2_000), wake(KIND + 1, 3_000)];
+        });
+    })
+    .holds();
     // What is overdue may be looked at now.
     then(&kept(), |it| {
         it.at(2_500)

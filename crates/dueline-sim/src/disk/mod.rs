@@ -148,7 +148,12 @@ impl Disk {
         if let Some(flight) = doubt {
             self.recorder
                 .mark("a commit in doubt is found at the next opening");
-            self.land_unguarded(flight);
+            if serves_in_doubt() {
+                self.land_unguarded(flight);
+            } else {
+                // Nothing was committed since, so its guards say what they said then.
+                self.land(flight);
+            }
         }
     }
 
@@ -248,7 +253,7 @@ impl Disk {
         };
         let draw = self.state().random.below(3);
         match draw {
-            0 => {
+            0 if self.gate().is_ok() => {
                 let _unheard = self.commit_now(&flight.origin, &flight.partition, flight.group);
             }
             1 if self.is_remote => self.state().late.push(flight),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dueline::Bytes;
 use dueline::runtime::Clock;
-use dueline::store::{Key, Partition, ReadStore, ScanRange, Wake, Write};
+use dueline::store::{Key, Partition, ReadStore, ScanRange};
 use dueline_history::{
     Commit, EffectMark, LaneWake, Occurrence, Octets, Recorder, RunLog, Scan, Source, Told, Verb,
     What,
@@ -134,7 +134,7 @@ impl Record {
             partition: partition.into(),
             at_rest,
             rows,
-            wakes: wakes.iter().map(lane_wake).collect(),
+            wakes: wakes.iter().map(LaneWake::from).collect(),
         }));
     }
 }
@@ -180,41 +180,31 @@ fn occurrence(of: &model::Occurrence) -> Occurrence {
     }
 }
 
-fn lane_wake(wake: &Wake) -> LaneWake {
-    LaneWake {
-        kind: wake.kind.0,
-        at_ms: wake.at_ms,
-    }
-}
-
 fn commit_of(committed: &Committed<'_>) -> (usize, Commit) {
     let owner = committed.owner;
     let node = (owner >= NODES).then_some(usize::from(owner & 1 == 1));
-    let mut commit = Commit {
-        node: node.map(|node| node as u16),
-        request: (node.is_none() && owner > 0).then_some(owner),
-        epoch: owner >> 33,
-        partition: committed.partition.into(),
-        store_ms: committed.now_ms,
-        wakes: committed.wakes.iter().map(lane_wake).collect(),
-        landed_late: committed.late_since.is_some(),
-        asked_ms: committed.late_since.map(true_ms),
-        source: match (committed.batch, committed.source) {
-            (None, _) => Source::Store,
-            (Some(_), model::Source::Engine) => Source::Engine,
-            (Some(_), model::Source::User) => Source::User,
+    let mut commit = match committed.batch {
+        Some(batch) => Commit {
+            effects: effects_told(batch).iter().map(effect_of).collect(),
+            cuts: cuts_of(batch).iter().map(occurrence).collect(),
+            ..Commit::of_batch(committed.partition, batch)
         },
-        ..Commit::default()
+        None => Commit {
+            partition: committed.partition.into(),
+            ..Commit::default()
+        },
     };
-    if let Some(batch) = committed.batch {
-        let rows = batch.writes.iter().map(|write| match write {
-            Write::Put(key, value) => (key.into(), Some(value.into())),
-            Write::Delete(key) => (key.into(), None),
-        });
-        commit.rows = rows.collect();
-        commit.preconditions = batch.preconditions.len() as u32;
-        commit.effects = effects_told(batch).iter().map(effect_of).collect();
-        commit.cuts = cuts_of(batch).iter().map(occurrence).collect();
-    }
+    commit.source = match (committed.batch, committed.source) {
+        (None, _) => Source::Store,
+        (Some(_), model::Source::Engine) => Source::Engine,
+        (Some(_), model::Source::User) => Source::User,
+    };
+    commit.node = node.map(|node| node as u16);
+    commit.request = (node.is_none() && owner > 0).then_some(owner);
+    commit.epoch = owner >> 33;
+    commit.store_ms = committed.now_ms;
+    commit.wakes = committed.wakes.iter().map(LaneWake::from).collect();
+    commit.landed_late = committed.late_since.is_some();
+    commit.asked_ms = committed.late_since.map(true_ms);
     (node.unwrap_or(2), commit)
 }
