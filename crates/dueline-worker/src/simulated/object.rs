@@ -165,7 +165,7 @@ impl SimulatedObject {
         let mut inner = self.storage.lock();
         if inner.alarm_ms == Some(scheduled_ms) {
             inner.deletes_alarm = true;
-        } else if inner.alarm_ms == self.durable_alarm_ms && inner.turns.unsynced() == 0 {
+        } else if inner.turns.keep_alarm(self.durable_alarm_ms) {
             // The object was set to another time, or to none, and that is durable.
             let stored = inner.alarm_ms.filter(|at_ms| scheduled_ms < *at_ms);
             drop(inner);
