@@ -176,6 +176,9 @@ impl SimulatedObject {
             return Delivery::Cancelled;
         } else {
             inner.deletes_alarm = false;
+            drop(inner);
+            // The delivery itself tells what the scheduler had.
+            self.scheduled_ms = Some(scheduled_ms);
         }
         Delivery::Run(AlarmInfo {
             retry_count,
