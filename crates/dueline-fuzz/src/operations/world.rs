@@ -4,12 +4,14 @@ use dueline::Bytes;
 use dueline::runtime::Clock;
 use dueline::store::{NamespaceStore, Partition};
 use dueline::timers::{ClaimedCall, Policy, Tick, TickBudget, Timer, Timers};
+use dueline_history::Recorder;
 use dueline_testkit::model::{Arena, Mishap, Source, Tasks};
 use dueline_testkit::{ManualClock, block_on};
 
 use super::Script;
 use super::driver::{Driver, KINDS, runtime};
 use super::handler::payload;
+use super::record::{judge, record};
 
 const START_MS: i64 = 1_000_000;
 const CLIENT: usize = 2;
@@ -29,6 +31,7 @@ const LOOKS_MAX: usize = 1_000;
 
 pub(super) struct World {
     arena: Arc<Arena>,
+    history: Arc<Recorder>,
     partition: Partition,
     clock: ManualClock,
     client_clock: ManualClock,
@@ -42,6 +45,7 @@ impl World {
     pub(super) fn new(script: &mut Script<'_>) -> Self {
         let clock = ManualClock::new(START_MS);
         let arena = Arena::new(&clock);
+        let history = record(&arena, &clock);
         let client_clock = ManualClock::new(START_MS);
         let skews_ms = [0, 0, 2_000, -2_000, 60_000, -60_000];
         let mut start = |seed| {
@@ -49,11 +53,12 @@ impl World {
             Driver::start(&arena, skewed, seed)
         };
         let drivers = [start(1), start(2)];
-        let store = arena.actor(Source::User) as Arc<dyn NamespaceStore>;
+        let store = arena.actor_of(Source::User, 3) as Arc<dyn NamespaceStore>;
         Self {
             client: Timers::new(store, runtime(&client_clock, 3)),
             partition: Partition::new("p").expect("a partition"),
             arena,
+            history,
             clock,
             client_clock,
             drivers,
@@ -103,6 +108,7 @@ impl World {
         if !wakes.is_empty() {
             broken.push(format!("wakes are left at the end: {wakes:?}"));
         }
+        broken.extend(judge(&self.history, &self.arena, &self.partition));
         broken
     }
 
