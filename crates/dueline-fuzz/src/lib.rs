@@ -13,17 +13,19 @@
 
 mod arguments;
 mod http_requests;
+mod near;
 mod operations;
 mod row_keys;
 mod row_values;
 mod times_and_spans;
 
-pub use arguments::arguments;
-pub use http_requests::http_requests;
-pub use operations::operations;
-pub use row_keys::row_keys;
-pub use row_values::row_values;
-pub use times_and_spans::times_and_spans;
+pub use arguments::{ArgumentsReader, arguments, arguments_read_by};
+pub use http_requests::{Answering, http_requests, http_requests_answered};
+pub use near::{Near, corpus};
+pub use operations::{Disguise, operations, operations_disguised};
+pub use row_keys::{KeyReaders, row_keys, row_keys_read_by};
+pub use row_values::{ValueReaders, row_values, row_values_read_by};
+pub use times_and_spans::{ReadAs, TimeTexts, times_and_spans, times_and_spans_read_by};
 
 /// A target and its name, which is the name of its corpus too.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +34,17 @@ pub struct Target {
     pub name: &'static str,
     /// The target.
     pub run: fn(&[u8]),
+}
+
+impl Target {
+    /// The target of this name.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn named(name: &str) -> Self {
+        let found = TARGETS.into_iter().find(|target| target.name == name);
+        found.unwrap_or_else(|| panic!("there is no target {name}"))
+    }
 }
 
 /// Every target.

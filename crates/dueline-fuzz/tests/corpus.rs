@@ -5,32 +5,15 @@
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use dueline_fuzz::{TARGETS, Target};
-use dueline_testkit::model::Random;
-
-const INPUT_BYTES_MAX: usize = 4_096;
+use dueline_fuzz::{Near, TARGETS, Target, corpus};
 
 fn number(name: &str, usual: u64) -> u64 {
     match std::env::var(name) {
         Ok(text) => text.parse().expect("a whole number"),
         Err(_) => usual,
     }
-}
-
-fn corpus(target: Target) -> Vec<Vec<u8>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
-    let folder = root.join(target.name);
-    let mut paths: Vec<PathBuf> = fs::read_dir(&folder)
-        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    paths.sort();
-    paths
-        .into_iter()
-        .map(|path| fs::read(path).unwrap())
-        .collect()
 }
 
 /// Runs a target; a finding ends the test with its input.
@@ -44,37 +27,10 @@ fn run(target: Target, input: &[u8], origin: &str) {
     );
 }
 
-fn mutated(random: &mut Random, corpus: &[Vec<u8>]) -> Vec<u8> {
-    let any = |random: &mut Random, below: usize| random.below(below as u64 + 1) as usize;
-    let mut input = corpus[random.below(corpus.len() as u64) as usize].clone();
-    for _ in 0..random.below(6) + 1 {
-        let at = any(random, input.len());
-        match random.below(5) {
-            0 => input.insert(at, random.next_u64() as u8),
-            1 if at < input.len() => input[at] ^= 1 << random.below(8),
-            2 if at < input.len() => input[at] = random.pick(&[0, 1, 0x7f, 0x80, 0xff, b'"', b'{']),
-            3 => {
-                let end = (at + any(random, 16)).min(input.len());
-                input.drain(at..end);
-            }
-            _ => {
-                let other = &corpus[random.below(corpus.len() as u64) as usize];
-                let from = any(random, other.len());
-                let to = from + any(random, other.len() - from);
-                input.splice(at..at, other[from..to].iter().copied());
-            }
-        }
-    }
-    input.truncate(INPUT_BYTES_MAX);
-    input
-}
-
 #[test]
 fn no_target_finds_anything_in_its_corpus() {
     for target in TARGETS {
-        let corpus = corpus(target);
-        assert!(!corpus.is_empty(), "{} has no corpus", target.name);
-        for (place, input) in corpus.iter().enumerate() {
+        for (place, input) in corpus(target).iter().enumerate() {
             run(target, input, &format!("corpus file {place}"));
         }
     }
@@ -85,10 +41,7 @@ fn no_target_finds_anything_near_its_corpus() {
     let inputs = number("DUELINE_FUZZ_INPUTS", 1_500);
     let seed = number("DUELINE_FIRST_SEED", 1);
     for target in TARGETS {
-        let corpus = corpus(target);
-        let mut random = Random::new(seed);
-        for input in 0..inputs {
-            let bytes = mutated(&mut random, &corpus);
+        for (input, bytes) in (0..inputs).zip(Near::new(target, seed)) {
             run(target, &bytes, &format!("seed {seed}, input {input}"));
         }
     }

@@ -4,10 +4,14 @@
 //! Times are read and written through calendar dates and not through `jiff::Timestamp`, whose range
 //! ends a day before the latest due that the engine takes (9999-12-31T23:59:59.999Z).
 
+use std::ops::Range;
+
 use dueline::limits::DUE_MS_MAX;
 use jiff::civil::DateTime;
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 
+/// Where the seconds lie in `2027-01-31T09:00:00`.
+const SECOND: Range<usize> = 17..19;
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
 /// A time as RFC 3339 in UTC with milliseconds; one past the calendar shows its last millisecond.
@@ -19,15 +23,17 @@ pub fn rfc3339_ms(at_ms: u64) -> String {
     format!("{at:.3}Z")
 }
 
-/// Reads RFC 3339 with an offset; a fraction below a millisecond is rounded up, so that nothing is
-/// ever due before the time that was asked for.
+/// Reads RFC 3339 with an offset; a fraction below a millisecond is rounded up, and a leap second is the
+/// second behind it, so that nothing is ever due before the time that was asked for.
 pub fn parse_rfc3339_ms(text: &str) -> Result<u64, String> {
     const FORM: &str = "not a time of the form 2027-01-31T09:00:00Z (RFC 3339 with an offset)";
     let (local, offset) = split_offset(text).ok_or(FORM)?;
     let at: DateTime = local
         .parse()
         .map_err(|error| format!("not a time (RFC 3339): {error}"))?;
-    let since_epoch = at.duration_since(EPOCH) - offset;
+    // The calendar has no second 60, and reads it as second 59.
+    let leap = SignedDuration::from_secs(i64::from(local.get(SECOND) == Some("60")));
+    let since_epoch = at.duration_since(EPOCH) - offset + leap;
     let whole_ms = since_epoch.as_millis();
     let rounded_up = since_epoch.subsec_nanos() % 1_000_000 > 0;
     let at_ms = whole_ms + i128::from(rounded_up);
@@ -134,6 +140,21 @@ mod tests {
         ] {
             assert_eq!(parse_rfc3339_ms(text), Ok(at_ms), "{text}");
         }
+    }
+
+    #[test]
+    fn a_leap_second_is_never_read_as_the_second_before_it() {
+        for (text, at_ms) in [
+            ("2016-12-31T23:59:59Z", 1_483_228_799_000),
+            ("2016-12-31T23:59:60Z", 1_483_228_800_000),
+            ("2016-12-31T23:59:60.25Z", 1_483_228_800_250),
+            ("2017-01-01T05:29:60+05:30", 1_483_228_800_000),
+            ("1969-12-31T23:59:60Z", 0),
+        ] {
+            assert_eq!(parse_rfc3339_ms(text), Ok(at_ms), "{text}");
+        }
+        assert!(parse_rfc3339_ms("2016-12-31T23:59:61Z").is_err());
+        assert!(parse_rfc3339_ms("9999-12-31T23:59:60Z").is_err());
     }
 
     #[test]

@@ -241,6 +241,12 @@ impl Swarm {
 }
 
 impl Plan {
+    /// Through how many bits generations count, if not through all: only builds with planted bugs can
+    /// narrow them.
+    pub fn generation_bits(&self) -> Option<u32> {
+        self.world.narrow_generations.then_some(3)
+    }
+
     /// The plan of a seed.
     pub fn of(seed: u64) -> Self {
         let mut random = Random::new(seed);

@@ -539,7 +539,12 @@ impl<'a> World<'a> {
             })
         };
         self.nodes.iter().all(idle)
-            && self.disk.memory().wakes().iter().all(|wake| wake.kind == STRANGE)
+            && self
+                .disk
+                .memory()
+                .wakes()
+                .iter()
+                .all(|wake| wake.kind == STRANGE)
             && self.left().is_empty()
             && self.later.is_empty()
             && !self.has_open_requests()

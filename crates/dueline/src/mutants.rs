@@ -204,7 +204,8 @@ mutants! {
     ResumeSetsNoWake = "resume-sets-no-wake",
     /// A batch that resumes a kind makes its partition due at once (`earliest_timer_put`).
     EarliestMissesResume = "earliest-misses-resume",
-    /// The next wake of a report covers lanes that had nothing due (`RunReport::next_wake_ms`).
+    /// The next wake of a report covers kinds that appeared in the tick
+    /// (`RunReport::next_wake_ms`).
     NextWakeMissesLanes = "next-wake-misses-lanes",
 
     // Groups.
@@ -228,6 +229,16 @@ mutants! {
     AlarmSetLate = "alarm-set-late",
     /// The lanes' heads are read in the turn in which the alarm is set (guarantee 5).
     AlarmReadBeforeSet = "alarm-read-before-set",
+    /// An alarm is never set at the time that is being served (DESIGN: "one alarm").
+    AlarmAtServed = "alarm-at-served",
+    /// What a timer causes is not thrown to the platform (DESIGN: "one alarm").
+    AlarmFailureThrown = "alarm-failure-thrown",
+    /// The constructor and every request restore the alarm (DESIGN: "one alarm").
+    AlarmNotRestored = "alarm-not-restored",
+    /// All partitions of an object share one budget (`ObjectOptions::budget`).
+    AlarmBudgetPerPartition = "alarm-budget-per-partition",
+    /// Behind a cut alarm a timer is claimed before it runs (DESIGN: "one alarm").
+    AlarmCautionIgnored = "alarm-caution-ignored",
     /// After a commit in doubt nothing is read before another has settled it (DESIGN: "the
     /// outcome is not known").
     PlainReadAfterFailedCommit = "plain-read-after-failed-commit",

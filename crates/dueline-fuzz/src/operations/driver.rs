@@ -5,9 +5,10 @@ use dueline::store::{LaneWake, NamespaceStore, Partition, WakeStore};
 use dueline::timers::{
     Engine, KindSet, Registration, Registry, RetryPolicy, Tick, TickBudget, TickRequest, TimerKind,
 };
-use dueline_testkit::model::{ActorStore, Arena, Source};
+use dueline_testkit::model::{Arena, Source};
 use dueline_testkit::{ManualClock, SequenceEntropy};
 
+use super::Disguise;
 use super::handler::Told;
 
 /// Two kinds that run in the tick and one that calls out.
@@ -15,7 +16,8 @@ pub(super) const KINDS: [TimerKind; 3] = [TimerKind(16), TimerKind(17), TimerKin
 
 /// One process: an engine, its handle of the store and its clock.
 pub(super) struct Driver {
-    store: Arc<ActorStore>,
+    store: Arc<dyn WakeStore>,
+    disguise: Disguise,
     pub(super) clock: ManualClock,
     pub(super) engine: Engine,
     cautious_until_ms: Option<u64>,
@@ -31,7 +33,12 @@ pub(super) fn runtime(clock: &ManualClock, seed: u64) -> Runtime {
 }
 
 impl Driver {
-    pub(super) fn start(arena: &Arc<Arena>, clock: ManualClock, seed: u64) -> Self {
+    pub(super) fn start(
+        arena: &Arc<Arena>,
+        disguise: Disguise,
+        clock: ManualClock,
+        seed: u64,
+    ) -> Self {
         let retry = RetryPolicy {
             attempts_max: Some(4),
             initial_ms: 400,
@@ -50,11 +57,12 @@ impl Driver {
             .and_then(|it| it.with(KINDS[2], detached.retry(retry)))
             .expect("three kinds of the application");
         // No two starts have one seed, so it tells one process from another.
-        let store = arena.actor_of(Source::Engine, seed);
+        let store = disguise(arena.actor_of(Source::Engine, seed));
         let verbs = Arc::clone(&store) as Arc<dyn NamespaceStore>;
         Self {
             engine: Engine::new(verbs, runtime(&clock, seed), registry),
             store,
+            disguise,
             clock,
             cautious_until_ms: None,
         }
@@ -63,7 +71,7 @@ impl Driver {
     /// A new process in the place of one that crashed.
     pub(super) fn restart(&mut self, arena: &Arc<Arena>, seed: u64) {
         let opened_at_ms = self.engine.runtime().now_ms();
-        *self = Self::start(arena, self.clock.clone(), seed);
+        *self = Self::start(arena, self.disguise, self.clock.clone(), seed);
         self.cautious_until_ms = Some(opened_at_ms);
     }
 

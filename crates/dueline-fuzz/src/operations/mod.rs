@@ -3,9 +3,20 @@
 mod driver;
 mod handler;
 mod record;
+mod verbs;
 mod world;
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use dueline::store::WakeStore;
+use dueline_testkit::model::ActorStore;
+
 use world::World;
+
+/// What stands between a driver's engine and its store. One that passes on something else than it was given
+/// makes the engine look wrong.
+pub type Disguise = fn(Arc<ActorStore>) -> Arc<dyn WakeStore>;
 
 /// What the world does next, byte by byte; zeros behind the end.
 struct Script<'a> {
@@ -37,8 +48,17 @@ const STEPS_MAX: usize = 600;
 /// # Panics
 /// If a rule is broken, with all that are.
 pub fn operations(data: &[u8]) {
+    let _reached = operations_disguised(data, |store| store);
+}
+
+/// [`operations`], with engines that are made to look wrong. Returns what was reached: how each verb
+/// ended, what ticks and settles reported, and the mishaps that were planned.
+///
+/// # Panics
+/// As [`operations`].
+pub fn operations_disguised(data: &[u8], disguise: Disguise) -> BTreeSet<String> {
     let mut script = Script { rest: data };
-    let mut world = World::new(&mut script);
+    let mut world = World::new(&mut script, disguise);
     for _ in 0..STEPS_MAX {
         if script.rest.is_empty() {
             break;
@@ -48,4 +68,5 @@ pub fn operations(data: &[u8]) {
     world.come_to_rest(script.next().is_multiple_of(2));
     let broken = world.broken();
     assert!(broken.is_empty(), "{}", broken.join("\n"));
+    world.reached()
 }

@@ -1,22 +1,22 @@
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::Arc;
 
-use dueline::Bytes;
 use dueline::runtime::Clock;
 use dueline::store::{NamespaceStore, Partition};
-use dueline::timers::{ClaimedCall, Policy, Tick, TickBudget, Timer, Timers};
+use dueline::timers::{ClaimedCall, Counts, Tick, TickBudget, Timers};
 use dueline_history::Recorder;
 use dueline_testkit::model::{Arena, Mishap, Source, Tasks};
 use dueline_testkit::{ManualClock, block_on};
 
-use super::Script;
 use super::driver::{Driver, KINDS, runtime};
-use super::handler::payload;
 use super::record::{judge, record};
+use super::verbs::{self, Verb};
+use super::{Disguise, Script};
 
 const START_MS: i64 = 1_000_000;
 const CLIENT: usize = 2;
-const REFERENCES: [&str; 4] = ["a", "b", "c", "d"];
-const POLICIES: [Policy; 3] = [Policy::Replace, Policy::KeepEarliest, Policy::IfAbsent];
 const MISHAPS: [Mishap; 7] = [
     Mishap::Unavailable,
     Mishap::Full,
@@ -39,10 +39,13 @@ pub(super) struct World {
     drivers: [Driver; 2],
     tasks: Tasks<Option<Tick>>,
     seeds: u64,
+    reached: Reached,
 }
 
+type Reached = Rc<RefCell<BTreeSet<String>>>;
+
 impl World {
-    pub(super) fn new(script: &mut Script<'_>) -> Self {
+    pub(super) fn new(script: &mut Script<'_>, disguise: Disguise) -> Self {
         let clock = ManualClock::new(START_MS);
         let arena = Arena::new(&clock);
         let history = record(&arena, &clock);
@@ -50,7 +53,7 @@ impl World {
         let skews_ms = [0, 0, 2_000, -2_000, 60_000, -60_000];
         let mut start = |seed| {
             let skewed = ManualClock::new(START_MS + script.pick(&skews_ms));
-            Driver::start(&arena, skewed, seed)
+            Driver::start(&arena, disguise, skewed, seed)
         };
         let drivers = [start(1), start(2)];
         let store = arena.actor_of(Source::User, 3) as Arc<dyn NamespaceStore>;
@@ -64,15 +67,37 @@ impl World {
             drivers,
             tasks: Tasks::new(),
             seeds: 3,
+            reached: Reached::default(),
         }
     }
 
     pub(super) fn step(&mut self, script: &mut Script<'_>) {
-        match script.next() % 16 {
+        match script.next() {
+            0xff => self.shorten_pages(script),
+            0xfe => self.put_malformed_row(script),
+            usual => self.usual_step(usual % 16, script),
+        }
+        if self.arena.has_crashed() {
+            // The call that crashed never ends, whoever made it: all processes begin again.
+            self.arena.heal();
+            self.crash(0);
+            self.crash(1);
+            self.tasks.drop_all_of(CLIENT);
+        }
+    }
+
+    fn usual_step(&mut self, what: u8, script: &mut Script<'_>) {
+        match what {
             0..6 => self.poll(usize::from(script.next())),
             6 | 7 => self.begin_tick(script),
-            8 | 9 => self.begin_schedule(script),
-            10 => self.begin_other_verb(script),
+            8 | 9 => {
+                let verb = verbs::schedule(&self.client, &self.partition, script);
+                self.begin_verb(verb);
+            }
+            10 => {
+                let verb = verbs::other(&self.client, &self.partition, script);
+                self.begin_verb(verb);
+            }
             11 | 12 => {
                 let by_ms = script.pick(&[1, 50, 200, 700, 3_000, 13_000]);
                 self.advance(by_ms);
@@ -85,15 +110,30 @@ impl World {
             }
             14 => self.crash(usize::from(script.next() % 2)),
             _ => {
-                self.arena.land_late();
+                if self.arena.land_late() {
+                    self.reach("a late commit");
+                }
             }
         }
-        if self.arena.has_crashed() {
-            // The call that crashed never ends, whoever made it: all processes begin again.
-            self.arena.heal();
-            self.crash(0);
-            self.crash(1);
-            self.tasks.drop_all_of(CLIENT);
+    }
+
+    fn shorten_pages(&self, script: &mut Script<'_>) {
+        let (seed, percent) = (script.next(), script.pick(&[0, 30, 90]));
+        self.arena.shorten_pages(u64::from(seed), percent);
+    }
+
+    /// Puts a row that no verb writes, as somebody might who works past the engine.
+    fn put_malformed_row(&mut self, script: &mut Script<'_>) {
+        self.seeds += 1;
+        let now_ms = self.client.runtime().now_ms();
+        let batch = verbs::malformed_row(now_ms, self.seeds, script);
+        let store = self.arena.actor(Source::User);
+        // A planned mishap may hit it; a crash is seen by the step.
+        let mut tasks = Tasks::new();
+        let partition = self.partition.clone();
+        tasks.spawn(CLIENT, async move { store.apply(&partition, batch).await });
+        for _ in 0..4 {
+            tasks.step(0);
         }
     }
 
@@ -112,11 +152,38 @@ impl World {
         broken
     }
 
+    /// What happened so far.
+    pub(super) fn reached(&self) -> BTreeSet<String> {
+        self.reached.borrow().clone()
+    }
+
+    fn reach(&self, what: &str) {
+        self.reached.borrow_mut().insert(what.to_owned());
+    }
+
+    fn reach_tick(&self, tick: &Tick) {
+        let report = &tick.report;
+        let mut reached = self.reached.borrow_mut();
+        reached.extend(counted("ticked", &report.total));
+        for (name, is_reached) in [
+            ("quarantined", report.quarantined > 0),
+            ("paused", report.paused_lanes > 0),
+            ("stopped on budget", report.stopped_on_budget),
+            ("held back", report.held_back),
+            ("full", report.store_full),
+        ] {
+            if is_reached {
+                reached.insert(format!("ticked: {name}"));
+            }
+        }
+    }
+
     fn poll(&mut self, place: usize) {
         let Some(place) = place.checked_rem(self.tasks.len()) else {
             return;
         };
         if let Some((owner, Some(tick))) = self.tasks.step(place) {
+            self.reach_tick(&tick);
             for call in tick.calls {
                 self.begin_call(owner, call);
             }
@@ -125,9 +192,11 @@ impl World {
 
     fn begin_call(&mut self, owner: usize, call: ClaimedCall) {
         let engine = self.drivers[owner].engine.clone();
+        let reached = Rc::clone(&self.reached);
         self.tasks.spawn(owner, async move {
             let finished = call.run().await;
-            let _counts = engine.settle(finished).await;
+            let counts = engine.settle(finished).await;
+            reached.borrow_mut().extend(counted("settled", &counts));
             None
         });
     }
@@ -148,57 +217,14 @@ impl World {
         self.tasks.spawn(index, tick);
     }
 
-    fn begin_schedule(&mut self, script: &mut Script<'_>) {
-        let now_ms = self.client.runtime().now_ms();
-        let due_ms = match script.next() {
-            early @ 0..64 => now_ms - u64::from(early) * 10,
-            later => now_ms + u64::from(later - 64) * 20,
-        };
-        let mut timer = Timer::new(script.pick(&KINDS), script.pick(&REFERENCES))
-            .due_at(due_ms)
-            .payload(payload(script.next(), script.next()));
-        if !script.next().is_multiple_of(3) {
-            timer = timer.named();
-        }
-        let policy = script.pick(&POLICIES);
-        let (client, partition) = (self.client.clone(), self.partition.clone());
-        self.begin_verb(async move {
-            drop(client.schedule(&partition, timer, policy).await);
-        });
-    }
-
-    fn begin_other_verb(&mut self, script: &mut Script<'_>) {
-        let (client, partition) = (self.client.clone(), self.partition.clone());
-        let (what, kind) = (script.next() % 6, script.pick(&KINDS));
-        let reference = Bytes::from_static(script.pick(&REFERENCES).as_bytes());
-        let due_ms = client.runtime().now_ms() + u64::from(script.next()) * 10;
-        self.begin_verb(async move {
-            match what {
-                0 | 1 => drop(client.cancel(&partition, kind, &reference, None).await),
-                2 => drop(client.pause(&partition, kind).await),
-                3 => drop(client.resume(&partition, kind).await),
-                4 => {
-                    let moved = client.reschedule(&partition, kind, &reference, due_ms, None);
-                    drop(moved.await);
-                }
-                _ => {
-                    let Ok(page) = client.dead(&partition, None, None, 1).await else {
-                        return;
-                    };
-                    for dead in page.dead {
-                        drop(client.requeue(&partition, &dead.id).await);
-                    }
-                }
-            }
-        });
-    }
-
-    fn begin_verb(&mut self, verb: impl Future<Output = ()> + 'static) {
+    fn begin_verb(&mut self, verb: Verb) {
         if self.tasks.of(CLIENT) > 2 {
             return;
         }
+        let reached = Rc::clone(&self.reached);
         self.tasks.spawn(CLIENT, async move {
-            verb.await;
+            let ended = verb.await;
+            reached.borrow_mut().insert(ended);
             None
         });
     }
@@ -267,4 +293,21 @@ impl World {
         }
         true
     }
+}
+
+/// The counts that are not 0.
+fn counted(by: &str, counts: &Counts) -> Vec<String> {
+    let names = [
+        ("fired", counts.fired),
+        ("rescheduled", counts.rescheduled),
+        ("claimed", counts.claimed),
+        ("failed", counts.failed),
+        ("dead", counts.dead),
+        ("raced", counts.raced),
+        ("unknown", counts.unknown_outcome),
+        ("held", counts.held),
+        ("deferred", counts.deferred),
+    ];
+    let named = names.iter().filter(|(_, count)| *count > 0);
+    named.map(|(name, _)| format!("{by}: {name}")).collect()
 }

@@ -201,7 +201,14 @@ impl PartitionBook {
             let to = self.places.get_mut(&occurrence);
             let change = match (from, to) {
                 (None, None) => continue,
-                (None, Some(to)) => Change::New { to: Arc::clone(to) },
+                (None, Some(to)) => {
+                    // A kick keeps the earlier due of a timer that was made to fire now.
+                    if commit.source == Source::User {
+                        let place = Arc::make_mut(to);
+                        place.put.hurried_to_ms = place.at_ms;
+                    }
+                    Change::New { to: Arc::clone(to) }
+                }
                 (Some(from), None) => {
                     let is_it = |mark: &crate::EffectMark| mark.occurrence == occurrence;
                     let gone = Gone {

@@ -66,7 +66,8 @@ impl Checker for RetriesChecker {
             if commit.source == Source::Engine {
                 let policy = seen.book.rules.retries.iter();
                 let policy = policy.copied().find(|it| it.kind == from.occurrence.kind);
-                if let Some(text) = wrong_move(from, to, ended, policy) {
+                if let Some(text) = wrong_move((from, to), ended, policy, seen.book.latest_store_ms)
+                {
                     broke(format!("{text}: {from:?} became {to:?}"));
                 }
             }
@@ -94,10 +95,10 @@ fn timer_of(run: &Run) -> (Octets, Occurrence) {
 
 /// The rule that a move of the engine breaks, if any.
 fn wrong_move(
-    from: &Place,
-    to: &Place,
+    (from, to): (&Place, &Place),
     ended: Option<Ended>,
     policy: Option<Retries>,
+    latest_ms: u64,
 ) -> Option<String> {
     if from.dead.is_some() {
         return Some("a dead timer was moved".to_owned());
@@ -123,6 +124,10 @@ fn wrong_move(
         return None;
     }
     let delay_ms = to.at_ms.saturating_sub(failure.at_ms);
+    // While a clock is set back, a timer is not due again before it was found due.
+    if failure.at_ms < latest_ms && (from.is_claimed() || to.at_ms <= from.at_ms + PLACES_MS) {
+        return None;
+    }
     let is_excused = is_uncharged(failure, ended);
     let is_cut = failure.error.starts_with("attempt ") && failure.error.contains(" was cut:");
     let by_policy = is_within(policy, new.attempt, delay_ms)

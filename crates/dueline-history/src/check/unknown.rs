@@ -3,7 +3,7 @@
 
 use super::{Checker, Findings, Invariant, Seen};
 use crate::book::Request;
-use crate::{Occurrence, Outcome, Told, What};
+use crate::{Occurrence, Outcome, Policy, Told, What};
 
 #[derive(Debug, Default)]
 pub(super) struct Unknown;
@@ -65,6 +65,12 @@ fn wrongly_told(seen: &Seen<'_>, request: &Request, told: &Told) -> Option<Strin
         }
         Told::Ok { outcome, .. } if commits > 0 => {
             Some(format!("was told {outcome:?} and was committed"))
+        }
+        Told::Ok {
+            outcome: Outcome::Kept,
+            ..
+        } if request.verb.policy.is_some_and(|it| it != Policy::IfAbsent) => {
+            Some("kept a timer that its policy does not keep".to_owned())
         }
         Told::Ok {
             outcome: Outcome::Kept | Outcome::Found,

@@ -5,8 +5,8 @@ use dueline::rows::{
 };
 use dueline::timers::TimerKind;
 use dueline_history::{
-    Commit, EffectMark, EngineRules, Event, Invariant, Occurrence, Octets, Outcome, Scan, Source,
-    Told, Verb, VerbName, What, check_all,
+    Commit, EffectMark, EngineRules, Event, Invariant, Occurrence, Octets, Outcome, Policy, Scan,
+    Source, Told, Verb, VerbName, What, check_all,
 };
 
 pub type Rows = Vec<(Octets, Option<Octets>)>;
@@ -238,13 +238,23 @@ impl Story {
     }
 
     pub fn verb(&mut self, request: u64, verb: VerbName, of: &Row) -> &mut Self {
+        self.verb_by(request, verb, None, of)
+    }
+
+    pub fn verb_by(
+        &mut self,
+        request: u64,
+        verb: VerbName,
+        policy: Option<Policy>,
+        of: &Row,
+    ) -> &mut Self {
         let verb = Verb {
             request,
             partition: "p".into(),
             kind: of.key.kind.0,
             reference: Octets(of.key.reference.clone()),
             verb,
-            policy: None,
+            policy,
             named: of.header.flags.named,
             due_ms: None,
         };

@@ -2,7 +2,7 @@
 
 use dueline::rows::{PauseKey, PauseRow};
 use dueline::timers::TimerKind;
-use dueline_history::{Invariant, Outcome, Source, Told, VerbName, What};
+use dueline_history::{Invariant, Outcome, Policy, Source, Told, VerbName, What};
 
 use super::story::{KIND, NODE, Row, Story, then};
 
@@ -291,4 +291,19 @@ fn i5_a_request_is_sent_and_answered_once_and_sees_what_was_there() {
             .ok(3, Outcome::Found, 7);
     })
     .holds();
+}
+
+#[test]
+fn i5_only_one_policy_keeps_what_is_there() {
+    let timer = Row::new("a", 7, 2_000).named();
+    let kept_by = |policy| {
+        then(&scheduled(&timer), |it| {
+            it.verb_by(3, VerbName::Schedule, Some(policy), &timer)
+                .ok(3, Outcome::Kept, 7);
+        })
+    };
+    kept_by(Policy::IfAbsent).holds();
+    for policy in [Policy::Replace, Policy::KeepEarliest] {
+        kept_by(policy).breaks(Invariant::I5, "kept a timer that its policy does not keep");
+    }
 }

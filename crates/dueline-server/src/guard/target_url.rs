@@ -29,7 +29,7 @@ impl fmt::Display for TargetUrlError {
             Self::TooLong(bytes) => {
                 write!(
                     f,
-                    "a URL has at most {URL_BYTES_MAX} bytes, this one has {bytes}"
+                    "a URL has at most {URL_BYTES_MAX} bytes once it is encoded, this one has {bytes}"
                 )
             }
             Self::Blank => write!(f, "a URL has no spaces and no control characters"),
@@ -60,7 +60,8 @@ impl fmt::Display for TargetUrlError {
 
 impl std::error::Error for TargetUrlError {}
 
-/// Reads a target URL in the form in which it will be used, and refuses what may not be called.
+/// Reads a target URL in the form in which it will be used, and refuses what may not be called. The form
+/// it gives is one that it takes: what was taken once is not refused when it is to be sent.
 ///
 /// The parser normalises every spelling of an IPv4 address (decimal, octal, hexadecimal, short), so
 /// the address that is looked at is the one that would be connected to.
@@ -73,6 +74,9 @@ pub(crate) fn check_target_url(text: &str, allow_private: bool) -> Result<Url, T
         return Err(TargetUrlError::Blank);
     }
     let url = Url::parse(text).map_err(TargetUrlError::Unparseable)?;
+    if url.as_str().len() > URL_BYTES_MAX {
+        return Err(TargetUrlError::TooLong(url.as_str().len()));
+    }
     if !matches!(url.scheme(), "http" | "https") {
         return Err(TargetUrlError::Scheme(url.scheme().to_owned()));
     }
@@ -103,4 +107,33 @@ pub(crate) fn check_target_url(text: &str, allow_private: bool) -> Result<Url, T
 pub(super) fn is_local_name(name: &str) -> bool {
     let name = name.trim_end_matches('.').to_ascii_lowercase();
     name == "localhost" || name.ends_with(".localhost") || name == "localhost.localdomain"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_is_taken_again_in_the_form_it_was_given() {
+        let path = |text: &str, times: usize| format!("https://a.example/{}", text.repeat(times));
+        // A letter beyond ASCII takes two bytes as it is written and six once it is encoded.
+        for text in [
+            path("\u{e9}", 679),
+            path("\u{e9}", 680),
+            path("\u{e9}", 2_000),
+            path("?", 4_078),
+            path("\u{1f600}", 340),
+            format!("https://{}.example/", "\u{e9}".repeat(20)),
+            "http://0x7f.1.2/%zz/../..//?q='\u{7ff}'".to_owned(),
+        ] {
+            let Ok(url) = check_target_url(&text, true) else {
+                assert!(text.len() > 1_000, "refused: {text}");
+                continue;
+            };
+            let again = check_target_url(url.as_str(), true);
+            assert_eq!(again.as_ref(), Ok(&url), "{text}");
+        }
+        let sound = |text: String| check_target_url(&text, true).is_ok();
+        assert!(sound(path("\u{e9}", 679)) && !sound(path("\u{e9}", 680)));
+    }
 }

@@ -2,12 +2,14 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dueline::Bytes;
 use dueline::runtime::Runtime;
 use dueline::timers::HandlerError;
+use dueline::{BoxFuture, Bytes};
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{HeaderMap, StatusCode};
+use url::Url;
 
+use super::handler::Carrier;
 use super::record::Target;
 use super::retry_after::retry_after_ms;
 use super::secrets::SecretStore;
@@ -22,8 +24,9 @@ const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 /// How much of an answer's text is kept with a failed timer, in characters.
 const EXCERPT_CHARS_MAX: usize = 160;
 
-/// One signed request to a target.
-pub(super) struct Outgoing<'a> {
+/// One request to a target, to be signed.
+#[derive(Debug)]
+pub(crate) struct Outgoing<'a> {
     pub(super) target: &'a Target,
     pub(super) message_id: &'a str,
     pub(super) now_ms: u64,
@@ -75,14 +78,11 @@ impl WebhookClient {
         })
     }
 
-    /// Sends one request.
-    ///
-    /// # Errors
-    /// A sentence: the target is refused, could not be reached, or broke off.
-    pub(super) async fn send(&self, outgoing: Outgoing<'_>) -> Result<Answer, HandlerError> {
-        let url = check_target_url(&outgoing.target.url, self.allow_private)
-            .map_err(|error| HandlerError::new(format!("refused: {error}")))?;
-        let headers = self.headers(&outgoing).map_err(HandlerError::new)?;
+    /// Sends one request; without an answer a sentence: the target is refused, could not be reached,
+    /// or broke off.
+    async fn request(&self, outgoing: Outgoing<'_>) -> Result<Answer, HandlerError> {
+        let keys = self.secrets.signing_keys(outgoing.now_ms);
+        let (url, headers) = addressed(&outgoing, &keys, self.allow_private)?;
         let request = self.client.post(url).headers(headers).body(outgoing.body);
         let answer = request
             .send()
@@ -108,38 +108,6 @@ impl WebhookClient {
         })
     }
 
-    fn headers(&self, outgoing: &Outgoing<'_>) -> Result<HeaderMap, String> {
-        let timestamp_s = outgoing.now_ms / 1_000;
-        let signatures: Vec<String> = self
-            .secrets
-            .signing_keys(outgoing.now_ms)
-            .iter()
-            .filter_map(|key| sign(key, outgoing.message_id, timestamp_s, &outgoing.body))
-            .collect();
-        let mut headers = HeaderMap::new();
-        headers.insert(
-            CONTENT_TYPE,
-            HeaderValue::from_static(outgoing.content_type),
-        );
-        for (name, value) in &outgoing.target.headers {
-            let unsound = |_| format!("the stored header {name} is not sound");
-            headers.insert(
-                HeaderName::from_bytes(name.as_bytes()).map_err(|_| unsound(()))?,
-                HeaderValue::from_str(value).map_err(|_| unsound(()))?,
-            );
-        }
-        for (name, value) in [
-            ("webhook-id", outgoing.message_id.to_owned()),
-            ("webhook-timestamp", timestamp_s.to_string()),
-            ("webhook-signature", signatures.join(" ")),
-        ] {
-            let value = HeaderValue::try_from(value)
-                .map_err(|_| format!("the header {name} could not be built"))?;
-            headers.insert(name, value);
-        }
-        Ok(headers)
-    }
-
     /// Reads the beginning of a body. Whatever fails here does not change what the status said.
     async fn read_answer(&self, mut answer: reqwest::Response) -> Vec<u8> {
         let mut text = Vec::new();
@@ -158,6 +126,57 @@ impl WebhookClient {
         }
         text
     }
+}
+
+impl Carrier for WebhookClient {
+    fn send<'a>(&'a self, outgoing: Outgoing<'a>) -> BoxFuture<'a, Result<Answer, HandlerError>> {
+        Box::pin(self.request(outgoing))
+    }
+}
+
+/// Where a request goes, and its headers with a signature for each of these keys.
+///
+/// # Errors
+/// A sentence: the target is refused, or a header of it is not sound.
+pub(super) fn addressed(
+    outgoing: &Outgoing<'_>,
+    keys: &[Vec<u8>],
+    allow_private: bool,
+) -> Result<(Url, HeaderMap), HandlerError> {
+    let url = check_target_url(&outgoing.target.url, allow_private)
+        .map_err(|error| HandlerError::new(format!("refused: {error}")))?;
+    let headers = headers(outgoing, keys).map_err(HandlerError::new)?;
+    Ok((url, headers))
+}
+
+fn headers(outgoing: &Outgoing<'_>, keys: &[Vec<u8>]) -> Result<HeaderMap, String> {
+    let timestamp_s = outgoing.now_ms / 1_000;
+    let signatures: Vec<String> = keys
+        .iter()
+        .filter_map(|key| sign(key, outgoing.message_id, timestamp_s, &outgoing.body))
+        .collect();
+    let mut headers = HeaderMap::new();
+    headers.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static(outgoing.content_type),
+    );
+    for (name, value) in &outgoing.target.headers {
+        let unsound = |_| format!("the stored header {name} is not sound");
+        headers.insert(
+            HeaderName::from_bytes(name.as_bytes()).map_err(|_| unsound(()))?,
+            HeaderValue::from_str(value).map_err(|_| unsound(()))?,
+        );
+    }
+    for (name, value) in [
+        ("webhook-id", outgoing.message_id.to_owned()),
+        ("webhook-timestamp", timestamp_s.to_string()),
+        ("webhook-signature", signatures.join(" ")),
+    ] {
+        let value = HeaderValue::try_from(value)
+            .map_err(|_| format!("the header {name} could not be built"))?;
+        headers.insert(name, value);
+    }
+    Ok(headers)
 }
 
 /// The innermost cause of a failed request, which is where the reason lies. The URL is left out: it

@@ -1,22 +1,30 @@
+use std::fmt;
+
 use dueline::BoxFuture;
 use dueline::store::Batch;
 use dueline::timers::{DetachedHandler, DueTimer, Fired, HandlerError, RetryPolicy, TimerCtx};
 use http::StatusCode;
 
 use super::body::{Occurrence, body};
-use super::client::{Answer, Outgoing, WebhookClient};
+use super::client::{Answer, Outgoing};
 use super::message_id::message_id;
 use super::record::{Running, WebhookRecord};
 
-/// Delivers webhook timers.
-#[derive(Debug)]
-pub(crate) struct WebhookHandler {
-    client: WebhookClient,
+/// Carries a request to its target.
+pub(crate) trait Carrier: fmt::Debug + Send + Sync + 'static {
+    /// What the target answered, or a sentence why there is no answer.
+    fn send<'a>(&'a self, outgoing: Outgoing<'a>) -> BoxFuture<'a, Result<Answer, HandlerError>>;
 }
 
-impl WebhookHandler {
-    pub(crate) fn new(client: WebhookClient) -> Self {
-        Self { client }
+/// Delivers webhook timers.
+#[derive(Debug)]
+pub(crate) struct WebhookHandler<C> {
+    carrier: C,
+}
+
+impl<C: Carrier> WebhookHandler<C> {
+    pub(crate) fn new(carrier: C) -> Self {
+        Self { carrier }
     }
 
     async fn deliver(&self, ctx: &TimerCtx<'_>, timer: &DueTimer) -> Result<Answer, HandlerError> {
@@ -38,7 +46,7 @@ impl WebhookHandler {
             content_type,
             body,
         };
-        let answered = self.client.send(outgoing).await;
+        let answered = self.carrier.send(outgoing).await;
         let (partition, id) = (partition.as_ref(), id.as_ref());
         let attempt = timer.attempt();
         match &answered {
@@ -96,7 +104,7 @@ fn verdict(answer: &Answer) -> Fired {
     }
 }
 
-impl DetachedHandler for WebhookHandler {
+impl<C: Carrier> DetachedHandler for WebhookHandler<C> {
     type Output = Answer;
 
     fn call<'a>(

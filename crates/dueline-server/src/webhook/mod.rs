@@ -7,6 +7,7 @@ mod handler;
 mod message_id;
 mod record;
 mod retry_after;
+mod scripted;
 mod secrets;
 mod signature;
 
@@ -15,6 +16,7 @@ pub(crate) use handler::WebhookHandler;
 pub(crate) use record::{
     DEADLINE_MS_DEFAULT, Envelope, Payload, RETRY_DEFAULT, Retry, Target, WebhookRecord,
 };
+pub use scripted::{Delivery, Receiver};
 pub use secrets::{SecretError, SecretStore};
 
 use dueline::timers::TimerKind;

@@ -148,7 +148,12 @@ impl Disk {
         if let Some(flight) = doubt {
             self.recorder
                 .mark("a commit in doubt is found at the next opening");
-            self.land_unguarded(flight);
+            if serves_in_doubt() {
+                self.land_unguarded(flight);
+            } else {
+                // Nothing was committed since, so its guards say what they said then.
+                self.land(flight);
+            }
         }
     }
 
@@ -180,14 +185,17 @@ impl Disk {
     fn commit_now(&self, origin: &Origin, partition: &Partition, group: Group) -> GroupOutcome {
         let batches: Vec<Batch> = group.batches.clone();
         let settles = !group.settles.is_empty();
-        let wakes_before = lane_wakes(&self.memory.wakes(), partition);
         let done = at_once(self.memory.apply_all(partition, group));
+        if done.committed() > 0 && serves_in_doubt() {
+            // Its pages have taken the place of those in doubt.
+            self.state().doubt = None;
+        }
         let committed = batches.get(..done.committed()).unwrap_or_default();
         if !committed.is_empty() {
-            self.record(origin, partition, committed, &wakes_before);
+            self.record(origin, partition, committed);
         } else if settles {
             // The wakes alone have changed.
-            self.record(origin, partition, &[Batch::new()], &wakes_before);
+            self.record(origin, partition, &[Batch::new()]);
         }
         for outcome in &done.outcomes {
             match outcome {
@@ -248,7 +256,7 @@ impl Disk {
         };
         let draw = self.state().random.below(3);
         match draw {
-            0 => {
+            0 if self.gate().is_ok() => {
                 let _unheard = self.commit_now(&flight.origin, &flight.partition, flight.group);
             }
             1 if self.is_remote => self.state().late.push(flight),
@@ -289,7 +297,14 @@ fn injected(kind: StoreErrorKind) -> StoreError {
     StoreError::new(kind, "simulated")
 }
 
-/// Whether a planted bug lets a store serve reads while a commit is in doubt.
+/// Whether a planted bug lets a store serve others while a commit is in doubt.
+#[cfg(dueline_mutants)]
+fn serves_in_doubt() -> bool {
+    use dueline::mutants::{Mutant, planted};
+    planted(Mutant::PlainReadAfterFailedCommit)
+}
+
+#[cfg(not(dueline_mutants))]
 fn serves_in_doubt() -> bool {
     false
 }

@@ -150,6 +150,11 @@ impl NodeStore {
             number: self.disk.submit(flight),
         };
         give_way().await;
+        // A commit that failed meanwhile is settled before this one is done.
+        if let Err(error) = self.disk.gate() {
+            drop(self.disk.take_flight(submitted.number));
+            return GroupOutcome::stopped(error);
+        }
         match self.disk.take_flight(submitted.number) {
             Some(flight) => self
                 .disk

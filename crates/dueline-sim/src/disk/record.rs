@@ -8,21 +8,10 @@ use super::{Disk, Origin};
 use crate::tag::Tag;
 
 impl Disk {
-    pub(super) fn record(
-        &self,
-        origin: &Origin,
-        partition: &Partition,
-        batches: &[Batch],
-        wakes_before: &[LaneWake],
-    ) {
+    pub(super) fn record(&self, origin: &Origin, partition: &Partition, batches: &[Batch]) {
         let wakes = lane_wakes(&self.memory.wakes(), partition);
         let store_ms = self.now_ms();
         for (place, batch) in batches.iter().enumerate() {
-            // The batches of a group are durable together: within it the old wakes count too.
-            let mut wakes = wakes.clone();
-            if place + 1 < batches.len() {
-                wakes.extend_from_slice(wakes_before);
-            }
             let (source, request, turn) = match origin.tag {
                 Tag::Engine => (Source::Engine, None, 0),
                 Tag::Turn(turn) => (Source::Engine, None, turn),
@@ -44,9 +33,10 @@ impl Disk {
                 rows: batch.writes.iter().map(row).collect(),
                 effects: effects(batch),
                 cuts: model::cuts_of(batch).into_iter().map(occurrence).collect(),
-                wakes,
+                wakes: wakes.clone(),
                 landed_late: origin.late,
                 asked_ms: origin.late.then_some(origin.asked_ms),
+                has_more: place + 1 < batches.len(),
             };
             self.recorder.event(&origin.actor, What::Commit(commit));
         }

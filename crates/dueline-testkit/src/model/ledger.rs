@@ -71,14 +71,9 @@ impl Ledger {
         self.broken.push(rule.into());
     }
 
-    /// Takes a committed batch in and holds it to the rules.
-    pub(super) fn committed(
-        &mut self,
-        source: Source,
-        partition: &Partition,
-        batch: &Batch,
-        now_ms: u64,
-    ) {
+    /// Takes a committed batch in and holds it to the rules. An [`Arena`](super::Arena) does it by itself;
+    /// another store shows its commits in their order, with the wall clock of each in milliseconds.
+    pub fn committed(&mut self, source: Source, partition: &Partition, batch: &Batch, now_ms: u64) {
         self.latest_ms = self.latest_ms.max(now_ms);
         let rows = self.rows.entry(partition.clone()).or_default();
         let before = rows.clone();
@@ -207,8 +202,9 @@ impl Ledger {
         }
     }
 
-    /// Every lane that is not paused has a wake at or before its first row, or now.
-    pub(super) fn check_wakes(&mut self, partition: &Partition, wakes: &[Wake], now_ms: u64) {
+    /// Every lane that is not paused has a wake at or before its first row, or now. To be shown all wakes
+    /// that are stored behind a commit.
+    pub fn check_wakes(&mut self, partition: &Partition, wakes: &[Wake], now_ms: u64) {
         self.latest_ms = self.latest_ms.max(now_ms);
         let Some(rows) = self.rows.get(partition) else {
             return;

@@ -117,10 +117,7 @@ impl TickRun<'_> {
             .store
             .apply_all(self.partition, Group { batches, settles })
             .await;
-        let lost = done.outcomes.iter().any(|done| !done.is_committed());
-        if !(lost && planted(Mutant::LostEffectsStayVisible)) {
-            self.overlay.clear();
-        }
+        self.overlay.clear();
         let settled = done.next_wakes_ms.len() == kinds.len();
         for (kind, next) in kinds.into_iter().zip(done.next_wakes_ms) {
             self.note_settled(kind, next);
@@ -238,6 +235,7 @@ impl TickRun<'_> {
                     return;
                 };
                 let (key, value, _) = to.row(&timer);
+                let found_due_ms = timer.found_due_ms();
                 let claimed = DueRow::new(key, value);
                 let registration = self.engine.registry.get(kind);
                 if let (Some(timer), Some(registration)) =
@@ -246,7 +244,7 @@ impl TickRun<'_> {
                     self.calls.push(ClaimedCall {
                         claim: Claim {
                             partition: self.partition.clone(),
-                            timer,
+                            timer: timer.found_due_at(found_due_ms),
                         },
                         registration: registration.clone(),
                         store: std::sync::Arc::clone(self.engine.timers.store()),
@@ -353,6 +351,10 @@ impl DueRow {
     pub(super) fn decode(&self, now_ms: u64) -> Option<DueTimer> {
         let key = crate::rows::TimerKey::decode(&self.key).ok()?;
         let row = crate::rows::TimerRow::decode(&self.value).ok()?;
-        Some(DueTimer::new(key, row, now_ms))
+        let timer = DueTimer::new(key, row, now_ms);
+        Some(match self.found_due_ms {
+            Some(found_due_ms) => timer.found_due_at(found_due_ms),
+            None => timer,
+        })
     }
 }

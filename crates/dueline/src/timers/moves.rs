@@ -31,7 +31,7 @@ impl Move {
     /// attempts.
     pub(crate) fn retry(timer: &DueTimer, due_ms: u64, attempt: u16, failure: Failure) -> Self {
         Self::Later {
-            due_ms,
+            due_ms: due_ms.max(timer.found_due_ms()),
             header: Header {
                 flags: Flags {
                     claimed: false,
@@ -70,7 +70,7 @@ impl Move {
     pub(crate) fn release(timer: &DueTimer, due_ms: u64) -> Self {
         let header = timer.header();
         Self::Later {
-            due_ms,
+            due_ms: due_ms.max(timer.found_due_ms()),
             header: Header {
                 flags: Flags {
                     claimed: false,

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::future::BoxFuture;
 use crate::mutants::{Mutant, planted};
+use crate::rows::is_reserved;
 use crate::store::{
     Cursor, Key, NamespaceStore, Partition, ReadStore, ScanPage, ScanRange, StoreError,
     StoreErrorKind, Value, Write, validate_ranges,
@@ -46,6 +47,9 @@ impl Overlay {
 
     /// Takes everything staged away: it is committed, or will be planned again.
     pub(crate) fn clear(&self) {
+        if planted(Mutant::LostEffectsStayVisible) {
+            return self.lock().retain(|key, _| !is_reserved(key));
+        }
         self.lock().clear();
     }
 

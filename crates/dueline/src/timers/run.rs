@@ -41,7 +41,10 @@ impl<'a> TickRun<'a> {
         };
         let now_ms = self.engine.runtime().now_ms();
         let timer = match TimerRow::decode(&row.value) {
-            Ok(value) => DueTimer::new(key, value, now_ms),
+            Ok(value) => {
+                let found_due_ms = row.found_due_ms.unwrap_or(key.due_ms);
+                DueTimer::new(key, value, now_ms).found_due_at(found_due_ms)
+            }
             Err(malformed) => return self.bury_undecodable(key, row, malformed).await,
         };
         self.report.worst_lateness_ms = self.report.worst_lateness_ms.max(timer.lateness_ms());
@@ -289,6 +292,7 @@ impl<'a> TickRun<'a> {
             let mut claimed = DueRow::new(key, value);
             claimed.charged = true;
             claimed.claimed_here = true;
+            claimed.found_due_ms = Some(timer.found_due_ms());
             claimed.replans = row.replans;
             self.push_front(claimed);
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dueline::runtime::Runtime;
+use dueline::runtime::{Clock, Runtime};
 use dueline::store::{LaneWake, NamespaceStore, Partition, Wake, WakeStore};
 use dueline::timers::{
     Counts, Engine, KindSet, Registration, Registry, RetryPolicy, Tick, TickBudget, TickRequest,
@@ -129,7 +129,7 @@ impl Driver {
     ) -> impl Future<Output = Ended> + use<> {
         let (engine, store) = (self.engine.clone(), Arc::clone(&self.store));
         let arena = Arc::clone(&self.arena);
-        let (node, record) = (self.node, self.record.clone());
+        let (node, record, clock) = (self.node, self.record.clone(), self.clock.clone());
         let (partition, cautious_until_ms) = (partition.clone(), self.cautious_until_ms);
         async move {
             let paused = Paused::now(&arena, &partition);
@@ -152,10 +152,10 @@ impl Driver {
                 cautious_until_ms,
             };
             let turn = record.next_turn();
-            let (began_ms, began) = (engine.runtime().now_ms(), engine.runtime().monotonic());
+            let (began_ms, began) = (engine.runtime().now_ms(), clock.monotonic());
             let mut state = engine.start_tick(budget);
             let tick = engine.tick(request, &mut state).await;
-            let elapsed = engine.runtime().monotonic() - began;
+            let elapsed = clock.monotonic() - began;
             let told = What::Tick(dueline_history::Tick::of(
                 (node as u16, turn),
                 (&partition).into(),
