@@ -43,6 +43,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "dueline",
             "dueline-cli",
+            "dueline-history",
             "dueline-server",
             "dueline-testkit",
         ],
