@@ -94,7 +94,8 @@ fn has_sound_fraction(text: &str) -> bool {
 }
 
 /// Reads a span such as `30m`, `1h 30m`, `PT30M` or `60d` (a day is 24 hours), rounded up to a
-/// millisecond.
+/// millisecond. One that ends beyond the calendar wherever it begins is refused: it could not be
+/// written in every unit.
 pub fn parse_span_ms(text: &str) -> Result<u64, String> {
     let span: Span = text
         .trim()
@@ -104,8 +105,11 @@ pub fn parse_span_ms(text: &str) -> Result<u64, String> {
         .to_duration(SpanRelativeTo::days_are_24_hours())
         .map_err(|_| "a span has no months or years: their length varies; use days".to_owned())?;
     let rounded_up = span.subsec_nanos() % 1_000_000 > 0;
-    u64::try_from(span.as_millis() + i128::from(rounded_up))
-        .map_err(|_| "a span must not be negative".to_owned())
+    match u64::try_from(span.as_millis() + i128::from(rounded_up)) {
+        Ok(span_ms) if span_ms <= DUE_MS_MAX => Ok(span_ms),
+        Ok(_) => Err("a span this long ends beyond 9999-12-31, the latest time".to_owned()),
+        Err(_) => Err("a span must not be negative".to_owned()),
+    }
 }
 
 /// A span in its largest unit that loses nothing: `10m`, `90s`, `250ms`.
@@ -217,6 +221,13 @@ mod tests {
         ] {
             assert!(parse_span_ms(text).is_err(), "{text}");
         }
+        // The clock form takes more hours than any other, and days on top.
+        for text in ["81weeks777777777:20:001.5", "70389529h", "PT253402300800S"] {
+            assert!(parse_span_ms(text).is_err(), "{text}");
+        }
+        let longest = "PT253402300799.999S";
+        assert_eq!(parse_span_ms(longest), Ok(DUE_MS_MAX));
+        assert_eq!(parse_span_ms(&span_text(DUE_MS_MAX)), Ok(DUE_MS_MAX));
         assert_eq!(span_text(600_000), "10m");
         assert_eq!(span_text(90_000), "90s");
         assert_eq!(span_text(1), "1ms");
