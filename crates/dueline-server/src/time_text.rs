@@ -65,10 +65,8 @@ fn split_offset(text: &str) -> Option<(&str, SignedDuration)> {
     }
     let (local, offset) = text.split_at_checked(text.len().checked_sub("+00:00".len())?)?;
     let (hours, minutes) = offset.get(1..)?.split_once(':')?;
-    if ![hours, minutes]
-        .iter()
-        .all(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
-    {
+    let two_digits = |part: &str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
+    if !two_digits(hours) || !two_digits(minutes) {
         return None;
     }
     let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
@@ -174,6 +172,9 @@ mod tests {
             "2027-01-31T09:00:00.Z",
             "2027-01-31T09:00:00+0100",
             "2027-01-31T09:00:00+24:00",
+            "2027-01-31T09:00:00+1:000",
+            "2027-01-31T09:00:00.5-000:5",
+            "2027-01-31T09:00:00+:1000",
             "2027-01-31T09:00:00Z[UTC]",
             "2027-01-31T09:00:00\u{e9}:00",
             "1969-12-31T23:59:59Z",
