@@ -17,6 +17,7 @@ mod run;
 mod test_counts;
 mod tidy;
 mod wasm;
+mod weave;
 
 use std::process::ExitCode;
 
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         ["fuzz", options @ ..] if !options.is_empty() => {
             run::one("fuzz", || fuzz::run_targets(options))
         }
+        ["weave", options @ ..] if !options.is_empty() => run::one("weave", || weave::run(options)),
         [name] => match CHECKS.iter().find(|check| check.name == *name) {
             Some(check) => run::all(std::slice::from_ref(check)),
             None => wrong_use(&format!("there is no command `{name}`")),
@@ -57,9 +59,10 @@ fn usage() -> String {
         text.push_str(&format!("  {:<9} {}\n", check.name, check.about));
     }
     text.push_str(&format!(
-        "\nhunts, for as long as you ask for:\n  {}\n            kills of a server among eight clients, and the checker\n  {}\n            libFuzzer, over one target or over all\n",
+        "\nhunts, for as long as you ask for:\n  {}\n            kills of a server among eight clients, and the checker\n  {}\n            libFuzzer, over one target or over all\n  {}\n            the models under more schedules, and more preemptions\n",
         crash::USAGE,
         fuzz::USAGE,
+        weave::USAGE,
     ));
     text
 }

@@ -1,4 +1,4 @@
-//! The core must build for wasm32-unknown-unknown: it runs inside workers as it runs in a process.
+//! The core and the driver of Durable Objects must build for wasm32-unknown-unknown, where they run.
 //!
 //! rustup's own target is used where it is installed or can be added. Elsewhere `scripts/wasm_toolchain.sh`
 //! unpacks a second compiler under `$HOME/.cache/dueline-tools` and builds its standard library.
@@ -13,6 +13,8 @@ const BUILD: &[&str] = &[
     "build",
     "--package",
     "dueline",
+    "--package",
+    "dueline-worker",
     "--locked",
     "--target",
     TARGET,

@@ -121,6 +121,13 @@ pub fn run_scenario(scenario: &Scenario) -> Result<Totals, Box<Failure>> {
             theirs.become_as(&here);
         }
     }
+    ours.judge().map_err(|what| {
+        Box::new(Failure {
+            scenario: scenario.clone(),
+            tick: scenario.ticks,
+            what,
+        })
+    })?;
     Ok(totals)
 }
 

@@ -7,10 +7,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use dueline::store::Batch;
 use dueline_compare::judge::{Both, judge};
 use dueline_compare::{
     Act, After, Id, KINDS, Ours, Reference, Scenario, Script, Step, UNKNOWN_KIND,
 };
+use dueline_testkit::{commit, partition};
 
 const NOW_MS: u64 = 1_700_000_000_000;
 
@@ -239,4 +241,23 @@ fn a_row_of_an_unknown_kind_that_is_written_is_found() {
     tick.judged().expect("left here, moved there");
     tick.ours.rows.insert(unknown, moved);
     tick.judged().expect_err("moved here");
+}
+
+/// The commits of our side are held to the invariants. A row that is removed behind their back is one
+/// that a store has lost.
+#[test]
+fn what_our_store_loses_is_told_by_its_history() {
+    let scenario = Scenario::plain(0);
+    let script = Script::always(Act::Done);
+    for loses in [false, true] {
+        let mut ours = Ours::new(&scenario, &script);
+        ours.schedule(&Id::new(KINDS[0], "lost"), NOW_MS, &Bytes::new());
+        if loses {
+            let partition = partition("compared");
+            let (key, _) = ours.memory.rows(&partition).remove(0);
+            commit(ours.memory.as_ref(), &partition, Batch::new().delete(key));
+        }
+        let told = ours.judge().err().unwrap_or_default();
+        assert_eq!(told.contains("I1 at event"), loses, "{told}");
+    }
 }

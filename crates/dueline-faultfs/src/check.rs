@@ -2,6 +2,7 @@
 //! through, and what is left of the script then runs to its promised end.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use dueline::Bytes;
 use dueline::rows::{DeadKey, NameKey, class, is_of_class};
@@ -13,6 +14,7 @@ use dueline_testkit::{ManualClock, test_runtime};
 use crate::Failure;
 use crate::disk::Files;
 use crate::folder::UnsyncedFolder;
+use crate::history::{behind_crash, fingerprint, judge, witness};
 use crate::script::{DATABASE, Recording, options};
 use crate::world::{
     Calls, KINDS, Rows, SINGLE, counted, counter_key, engine, is_unfinished, read_all, run, serve,
@@ -49,16 +51,39 @@ pub(crate) fn check(
         .rposition(|rows| *rows == found)
         .ok_or("the rows are none of the states that the script went through")?;
     no_repairs(here)?;
-    let engine_store = store
+    let twice = again(&path, &clock)?;
+    let recoveries = Some((fingerprint(here)?, twice));
+    let history = behind_crash(here, &clock, recording.history(recovered), recoveries)?;
+    let ticks = store
         .for_blocking_threads()
         .ok_or("the store has no handle for blocking threads")?;
-    let engine = engine(engine_store, test_runtime(&clock))?;
+    let witness = Arc::new(witness(&ticks, &history, &clock));
+    let engine = engine(witness, test_runtime(&clock))?;
     drain(here, &engine, &clock)?;
+    judge(here, &clock, &history)?;
     let left = run(here, read_all(here))?;
     kept(&recording.expected(recovered), &left)?;
     store.close();
     intact(&path, &clock)?;
     Ok(recovered)
+}
+
+/// Copies the files as they are while the store is open, and opens the copy, as after a crash right
+/// behind the recovery: a fingerprint of what it holds.
+fn again(path: &Path, clock: &ManualClock) -> Result<u64, Failure> {
+    let folder = path.parent().ok_or("a database lies in a folder")?;
+    let mut files = Files::new();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        // The log's index is shared memory, which no crash leaves.
+        if name.starts_with(DATABASE) && !name.ends_with("-shm") {
+            files.insert(name, std::fs::read(entry.path())?);
+        }
+    }
+    let copy = UnsyncedFolder::new(&files)?;
+    let store = SqliteStore::open(copy.file(DATABASE), options(clock, Durability::PowerLoss))?;
+    Ok(fingerprint(&store)?)
 }
 
 /// SQLite's own check, and ours: names that point at their rows, wakes that stand where they must.

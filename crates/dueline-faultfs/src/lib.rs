@@ -14,6 +14,7 @@ pub mod disk;
 pub mod errors;
 pub mod fault;
 pub mod folder;
+mod history;
 pub mod power_loss;
 mod random;
 mod recorder;

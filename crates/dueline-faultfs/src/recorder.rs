@@ -8,6 +8,8 @@ use dueline::store::{
     PartitionStats, ReadStore, ScanPage, ScanRange, StoreError, Value, WakeStore,
 };
 
+use dueline_history::Recorder as History;
+
 use crate::folder::Watched;
 use crate::world::{Rows, read_all};
 
@@ -15,15 +17,24 @@ use crate::world::{Rows, read_all};
 #[derive(Debug)]
 pub(crate) struct Commits {
     watched: Arc<Watched>,
+    history: Arc<History>,
     rows: Mutex<Vec<Rows>>,
+    /// How many events the history had behind each.
+    lengths: Mutex<Vec<usize>>,
 }
 
 impl Commits {
-    pub(crate) fn new(watched: Arc<Watched>) -> Self {
+    pub(crate) fn new(watched: Arc<Watched>, history: Arc<History>) -> Self {
         Self {
             watched,
             rows: Mutex::new(vec![Rows::new()]),
+            lengths: Mutex::new(vec![history.len()]),
+            history,
         }
+    }
+
+    fn lengths(&self) -> MutexGuard<'_, Vec<usize>> {
+        self.lengths.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Rows>> {
@@ -35,13 +46,15 @@ impl Commits {
         self.lock().len() - 1
     }
 
-    pub(crate) fn take(&self) -> Vec<Rows> {
-        std::mem::take(&mut *self.lock())
+    pub(crate) fn take(&self) -> (Vec<Rows>, Vec<usize>) {
+        let rows = std::mem::take(&mut *self.lock());
+        (rows, std::mem::take(&mut *self.lengths()))
     }
 
     async fn add(&self, store: &dyn WakeStore) -> Result<(), StoreError> {
         // Acknowledged first: the answer is out, whatever the reading below takes.
         self.watched.acknowledge(self.count() + 1);
+        self.lengths().push(self.history.len());
         let rows = read_all(store).await?;
         self.lock().push(rows);
         Ok(())

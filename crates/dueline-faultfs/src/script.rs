@@ -7,7 +7,8 @@ use std::sync::Arc;
 use dueline::Bytes;
 use dueline::runtime::Clock;
 use dueline::store::{Partition, StoreError, WakeStore};
-use dueline::timers::{Engine, Policy, Timer, TimerError, Timers};
+use dueline::timers::{Engine, Policy, Timer, TimerError, TimerKind, Timers};
+use dueline_history::{Recorder as History, Verb, VerbName, What, Witness};
 use dueline_sqlite::{Durability, Options, SqliteStore};
 use dueline_testkit::{ManualClock, test_runtime};
 
@@ -15,6 +16,7 @@ use crate::Failure;
 use crate::check::Expected;
 use crate::disk::{Disk, Event, Files};
 use crate::folder::WatchedFolder;
+use crate::history::{Answer, asked, begun, witness};
 use crate::recorder::{Commits, Recorder};
 use crate::world::{CALLING, Calls, GROUPED, REPEATS, Rows, SINGLE, engine, run, serve};
 
@@ -62,9 +64,18 @@ pub struct Recording {
     pub(crate) rows: Vec<Rows>,
     promises: Vec<Promise>,
     pub(crate) ended_at_ms: i64,
+    history: Vec<dueline_history::Event>,
+    /// How many events of it came up to each commit.
+    lengths: Vec<usize>,
 }
 
 impl Recording {
+    /// The history of a database that holds so many commits.
+    pub(crate) fn history(&self, commits: usize) -> Vec<dueline_history::Event> {
+        let length = self.lengths.get(commits).copied().unwrap_or(0);
+        self.history.get(..length).unwrap_or_default().to_vec()
+    }
+
     /// How many commits the script got its answer to.
     pub fn commits(&self) -> usize {
         self.rows.len().saturating_sub(1)
@@ -107,12 +118,15 @@ struct Script {
     commits: Arc<Commits>,
     promises: Vec<Promise>,
     open: Open,
+    history: Arc<History>,
+    requests: u64,
 }
 
 /// The store while it is open.
 struct Open {
     store: SqliteStore,
     here: Arc<dyn WakeStore>,
+    witness: Arc<Witness>,
     engine: Engine,
 }
 
@@ -121,20 +135,22 @@ impl Open {
         folder: &WatchedFolder,
         durability: Durability,
         clock: &ManualClock,
-        commits: &Arc<Commits>,
+        (commits, history): (&Arc<Commits>, &Arc<History>),
     ) -> Result<Self, Failure> {
         let store = SqliteStore::open(folder.file(DATABASE), options(clock, durability))?;
         let here = store
             .for_blocking_threads()
             .ok_or("the store has no handle for blocking threads")?;
+        let witness = Arc::new(witness(&here, history, clock));
         let recorder = Arc::new(Recorder {
-            inner: Arc::clone(&here),
+            inner: Arc::clone(&witness) as Arc<dyn WakeStore>,
             commits: Arc::clone(commits),
         });
         let engine = engine(recorder, test_runtime(clock))?;
         Ok(Self {
             store,
             here,
+            witness,
             engine,
         })
     }
@@ -147,8 +163,10 @@ impl Open {
 pub fn record(durability: Durability) -> Result<Recording, Failure> {
     let folder = WatchedFolder::new(&Files::new())?;
     let clock = ManualClock::new(START_MS);
-    let commits = Arc::new(Commits::new(Arc::clone(folder.watched())));
-    let open = Open::new(&folder, durability, &clock, &commits)?;
+    let history = Arc::new(begun(&clock));
+    let commits = Commits::new(Arc::clone(folder.watched()), Arc::clone(&history));
+    let commits = Arc::new(commits);
+    let open = Open::new(&folder, durability, &clock, (&commits, &history))?;
     let mut script = Script {
         folder,
         durability,
@@ -156,6 +174,8 @@ pub fn record(durability: Durability) -> Result<Recording, Failure> {
         commits,
         promises: Vec::new(),
         open,
+        history,
+        requests: 0,
     };
     let mut round = 0;
     while script.commits.count() < COMMITS_MIN {
@@ -165,10 +185,13 @@ pub fn record(durability: Durability) -> Result<Recording, Failure> {
     // The events end before the store closes: the last commits are in flight like all others.
     let watched = Arc::clone(script.folder.watched());
     let events = watched.events();
+    let (rows, lengths) = script.commits.take();
     Ok(Recording {
         first_disk: watched.first_disk(),
         events,
-        rows: script.commits.take(),
+        rows,
+        history: script.history.take(),
+        lengths,
         promises: script.promises,
         ended_at_ms: script.clock.wall_ms(),
     })
@@ -191,17 +214,19 @@ impl Script {
                 100
             };
             let timer = Timer::new(kind, format!("{what}-{round}")).payload(vec![7; payload_bytes]);
-            self.schedule(&partition, timer, &format!("{what}-{round}"), 1_000, fate)?;
+            let name = format!("{what}-{round}");
+            self.schedule(&partition, timer, (kind, &name), 1_000, fate)?;
         }
         match round % 4 {
             0 => self.named(&partition, round)?,
             1 => {
                 let reference = format!("doomed-{round}");
                 let timer = Timer::new(GROUPED, reference.clone());
-                self.schedule(&partition, timer, &reference, 500, Fate::Dead)?;
+                self.schedule(&partition, timer, (GROUPED, &reference), 500, Fate::Dead)?;
             }
             2 => {
-                self.run(|timers| timers.pause(&partition, SINGLE))?;
+                let pause = asked(&partition, SINGLE, "", VerbName::Pause);
+                self.run(pause, |timers| timers.pause(&partition, SINGLE))?;
             }
             _ => self.cancelled(&partition, round)?,
         }
@@ -215,35 +240,54 @@ impl Script {
         run(here, serve(here, &self.open.engine, calls))?;
         if round % 4 == 3 {
             let paused = self::partition(round - 1)?;
-            self.run(|timers| timers.resume(&paused, SINGLE))?;
+            let resume = asked(&paused, SINGLE, "", VerbName::Resume);
+            self.run(resume, |timers| timers.resume(&paused, SINGLE))?;
         }
         if round % 3 == 2 {
             self.open.store.checkpoint()?;
         }
         if round % 8 == 7 {
             self.open.store.close();
-            self.open = Open::new(&self.folder, self.durability, &self.clock, &self.commits)?;
+            let told = (&self.commits, &self.history);
+            self.open = Open::new(&self.folder, self.durability, &self.clock, told)?;
         }
         Ok(())
     }
 
-    fn run<'a, T, F: Future<Output = Result<T, TimerError>>>(
-        &'a self,
+    /// Runs a verb, and records what was asked for and told.
+    fn run<'a, T: Answer, F: Future<Output = Result<T, TimerError>>>(
+        &'a mut self,
+        mut asked: Verb,
         verb: impl FnOnce(&'a Timers) -> F,
-    ) -> Result<T, TimerError> {
-        run(self.open.here.as_ref(), verb(self.open.engine.timers()))
+    ) -> Result<(), TimerError> {
+        self.requests += 1;
+        asked.request = self.requests;
+        let witness = &self.open.witness;
+        witness.record(What::Verb(asked));
+        witness.set_request(Some(self.requests));
+        let answer = run(self.open.here.as_ref(), verb(self.open.engine.timers()));
+        witness.set_request(None);
+        let told = answer?.told();
+        witness.record(What::Told {
+            request: self.requests,
+            told,
+        });
+        Ok(())
     }
 
     fn schedule(
         &mut self,
         partition: &Partition,
         timer: Timer,
-        reference: &str,
+        (kind, reference): (TimerKind, &str),
         due_in_ms: u64,
         fate: Fate,
     ) -> Result<(), Failure> {
         let timer = timer.due_at(self.open.engine.runtime().now_ms() + due_in_ms);
-        self.run(|timers| timers.schedule(partition, timer, Policy::Replace))?;
+        let schedule = asked(partition, kind, reference, VerbName::Schedule);
+        self.run(schedule, |timers| {
+            timers.schedule(partition, timer, Policy::Replace)
+        })?;
         self.promise(partition, reference, fate);
         Ok(())
     }
@@ -265,11 +309,18 @@ impl Script {
         let now_ms = self.open.engine.runtime().now_ms();
         let timer = Timer::new(GROUPED, reference.clone()).named();
         let once = Fate::Effects(1);
-        self.schedule(partition, timer.clone(), &reference, 60_000, once)?;
-        self.schedule(partition, timer.clone(), &reference, 90_000, once)?;
-        self.run(|timers| timers.reschedule(partition, GROUPED, &name, now_ms + 70_000, None))?;
+        let named = (GROUPED, reference.as_str());
+        self.schedule(partition, timer.clone(), named, 60_000, once)?;
+        self.schedule(partition, timer.clone(), named, 90_000, once)?;
+        let moved = asked(partition, GROUPED, &reference, VerbName::Reschedule);
+        self.run(moved, |timers| {
+            timers.reschedule(partition, GROUPED, &name, now_ms + 70_000, None)
+        })?;
         let kick = timer.due_at(now_ms + 1_500).payload("kicked");
-        self.run(|timers| timers.schedule(partition, kick, Policy::KeepEarliest))?;
+        let kicked = asked(partition, GROUPED, &reference, VerbName::Schedule);
+        self.run(kicked, |timers| {
+            timers.schedule(partition, kick, Policy::KeepEarliest)
+        })?;
         Ok(())
     }
 
@@ -278,8 +329,12 @@ impl Script {
         let reference = format!("cancelled-{round}");
         let name = Bytes::from(reference.clone());
         let timer = Timer::new(SINGLE, reference.clone()).named();
-        self.schedule(partition, timer, &reference, 60_000, Fate::Effects(1))?;
-        self.run(|timers| timers.cancel(partition, SINGLE, &name, None))?;
+        let named = (SINGLE, reference.as_str());
+        self.schedule(partition, timer, named, 60_000, Fate::Effects(1))?;
+        let cancel = asked(partition, SINGLE, &reference, VerbName::Cancel);
+        self.run(cancel, |timers| {
+            timers.cancel(partition, SINGLE, &name, None)
+        })?;
         self.promise(partition, &reference, Fate::Effects(0));
         Ok(())
     }

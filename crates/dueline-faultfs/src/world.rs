@@ -34,20 +34,58 @@ pub(crate) const KINDS: [TimerKind; 3] = [GROUPED, CALLING, SINGLE];
 
 /// How often a `repeat` timer runs.
 pub(crate) const REPEATS: u64 = 3;
-const REPEAT_EVERY_MS: u64 = 5_000;
+pub(crate) const REPEAT_EVERY_MS: u64 = 5_000;
 
 /// All rows of all partitions: (partition, key) to value.
 pub(crate) type Rows = BTreeMap<(Bytes, Key), Value>;
 
 struct Counting;
 
+const COUNTER: &[u8] = b"count/";
+
 pub(crate) fn counter_key(reference: &Bytes) -> Key {
-    Bytes::from([b"count/", reference.as_ref()].concat())
+    Bytes::from([COUNTER, reference.as_ref()].concat())
+}
+
+/// The reference of the timer whose counter this is.
+pub(crate) fn counter_of(key: &Key) -> Option<&[u8]> {
+    key.strip_prefix(COUNTER)
+}
+
+/// What a counter says: how often its timer took effect, and of the last time what its handler saw
+/// and asked for: `count:u64 attempt:u16 due_ms:u64`, and `next_due_ms:u64` if the timer goes on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counter {
+    pub(crate) count: u64,
+    pub(crate) attempt: u16,
+    pub(crate) due_ms: u64,
+    pub(crate) next_due_ms: Option<u64>,
+}
+
+impl Counter {
+    pub(crate) fn read(value: &Value) -> Option<Self> {
+        let (count, rest) = value.split_first_chunk()?;
+        let (attempt, rest) = rest.split_first_chunk()?;
+        let (due_ms, rest) = rest.split_first_chunk()?;
+        Some(Self {
+            count: u64::from_be_bytes(*count),
+            attempt: u16::from_be_bytes(*attempt),
+            due_ms: u64::from_be_bytes(*due_ms),
+            next_due_ms: rest.first_chunk().copied().map(u64::from_be_bytes),
+        })
+    }
+
+    fn write(self) -> Value {
+        let mut value = self.count.to_be_bytes().to_vec();
+        value.extend(self.attempt.to_be_bytes());
+        value.extend(self.due_ms.to_be_bytes());
+        value.extend(self.next_due_ms.iter().flat_map(|it| it.to_be_bytes()));
+        value.into()
+    }
 }
 
 pub(crate) fn counted(value: Option<&Value>) -> u64 {
-    let bytes = value.and_then(|value| value.as_ref().try_into().ok());
-    bytes.map_or(0, u64::from_be_bytes)
+    value.and_then(Counter::read).map_or(0, |it| it.count)
 }
 
 async fn count(ctx: &TimerCtx<'_>, timer: &DueTimer) -> Result<Fired, HandlerError> {
@@ -59,17 +97,24 @@ async fn count(ctx: &TimerCtx<'_>, timer: &DueTimer) -> Result<Fired, HandlerErr
     let key = counter_key(reference);
     let seen = ctx.get(&key).await?;
     let next = counted(seen.as_ref()) + 1;
+    let goes_on = reference.starts_with(b"repeat") && next < REPEATS;
+    let counter = Counter {
+        count: next,
+        attempt: timer.attempt(),
+        due_ms: timer.due_at_ms(),
+        next_due_ms: goes_on.then(|| timer.due_at_ms() + REPEAT_EVERY_MS),
+    };
     let batch = Batch::new()
         .require_unchanged(key.clone(), seen)
-        .put(key, next.to_be_bytes().to_vec());
-    if reference.starts_with(b"repeat") && next < REPEATS {
-        return Ok(Fired::Reschedule {
-            due_at_ms: timer.due_at_ms() + REPEAT_EVERY_MS,
+        .put(key, counter.write());
+    Ok(match counter.next_due_ms {
+        Some(due_at_ms) => Fired::Reschedule {
+            due_at_ms,
             payload: timer.payload().clone(),
             batch,
-        });
-    }
-    Ok(Fired::Done(batch))
+        },
+        None => Fired::Done(batch),
+    })
 }
 
 impl TimerHandler for Counting {
@@ -103,15 +148,20 @@ impl DetachedHandler for Counting {
     }
 }
 
+/// How all three kinds retry.
+pub(crate) fn retry_policy() -> RetryPolicy {
+    RetryPolicy {
+        attempts_max: Some(2),
+        ..RetryPolicy::default()
+    }
+}
+
 /// An engine with the three kinds.
 pub(crate) fn engine(
     store: Arc<dyn NamespaceStore>,
     runtime: Runtime,
 ) -> Result<Engine, RegistryError> {
-    let retry = RetryPolicy {
-        attempts_max: Some(2),
-        ..RetryPolicy::default()
-    };
+    let retry = retry_policy();
     let registry = Registry::new()
         .with(
             GROUPED,

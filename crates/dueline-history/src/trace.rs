@@ -1,37 +1,25 @@
 //! Whether two runs of one seed are the same run (I18).
 
 use std::fmt;
-use std::io::{self, Write};
 
 use crate::Event;
-
-/// 64-bit FNV-1a.
-struct Fnv(u64);
-
-impl Write for Fnv {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
 
 /// The 64-bit FNV-1a of the history's lines, each with its line feed: what the bytes of its file hash
 /// to, and the same on every machine and in every build.
 pub fn trace_hash(history: &[Event]) -> u64 {
-    let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut line = Vec::new();
     for event in history {
-        // Writing to a hash does not fail, and every event has a JSON form.
-        let written = serde_json::to_writer(&mut hash, event);
+        line.clear();
+        // Every event has a JSON form, and memory takes every line.
+        let written = serde_json::to_writer(&mut line, event);
         debug_assert!(written.is_ok(), "{written:?}");
-        let _counted = hash.write(b"\n");
+        line.push(b'\n');
+        for byte in &line {
+            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
     }
-    hash.0
+    hash
 }
 
 /// Where two histories part.

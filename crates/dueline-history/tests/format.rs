@@ -79,7 +79,9 @@ fn commits() -> [Commit; 2] {
             kind: 16,
             at_ms: 21,
         }],
+        has_more: true,
         landed_late: true,
+        asked_ms: Some(10),
     };
     [full, Commit::default()]
 }

@@ -56,12 +56,21 @@ struct State<T> {
     items: VecDeque<T>,
     /// How many items have been taken so far: the name of the item at the front.
     taken: u64,
-    /// Wake the serving thread: eager work, a nudge.
+    /// Wake the serving thread for what is queued.
     urgent: bool,
+    /// Wake it to look at everything: whoever takes what is queued does not answer for that.
+    nudged: bool,
     watching: bool,
     lazy_since_tick: bool,
     closed: bool,
     waiting_for_room: Vec<Waker>,
+}
+
+impl<T> State<T> {
+    /// Whether the serving thread must not go on waiting.
+    fn is_called(&self) -> bool {
+        self.urgent || self.nudged
+    }
 }
 
 impl<T> Inbox<T> {
@@ -70,6 +79,7 @@ impl<T> Inbox<T> {
             items: VecDeque::new(),
             taken: 0,
             urgent: false,
+            nudged: false,
             watching: false,
             lazy_since_tick: false,
             closed: false,
@@ -137,9 +147,9 @@ impl<T> Inbox<T> {
         self.lock().items.is_empty()
     }
 
-    /// Wakes one serving thread.
+    /// Wakes one serving thread, also if another thread takes what is queued meanwhile.
     pub(crate) fn nudge(&self) {
-        self.lock().urgent = true;
+        self.lock().nudged = true;
         self.pushed.notify_one();
     }
 
@@ -158,7 +168,9 @@ impl<T> Inbox<T> {
         let mut state = self.lock();
         let mut quiet_ticks = 0;
         loop {
-            if std::mem::take(&mut state.urgent) {
+            if state.is_called() {
+                state.urgent = false;
+                state.nudged = false;
                 return Woken::Work;
             }
             if state.closed {
@@ -174,7 +186,7 @@ impl<T> Inbox<T> {
                     .wait_timeout(state, limit)
                     .unwrap_or_else(PoisonError::into_inner);
                 state = after;
-                if timed_out.timed_out() && !state.urgent && !state.closed {
+                if timed_out.timed_out() && !state.is_called() && !state.closed {
                     return Woken::Timeout;
                 }
             } else if state.watching {
@@ -203,5 +215,23 @@ impl<T> Inbox<T> {
                     .unwrap_or_else(PoisonError::into_inner);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A store failed under a thread that commits itself; the nudge told the writer thread to open the
+    /// file again. The next thread took what was queued and the nudge with it, and the store stayed
+    /// failed for as long as nobody pushed eagerly.
+    #[test]
+    fn a_nudge_is_not_taken_with_what_is_queued() {
+        let inbox = Inbox::new(2);
+        assert!(inbox.push("work", Push::Lazy, Waker::noop()).is_ok());
+        inbox.nudge();
+        assert_eq!(inbox.take(|_| true), ["work"]);
+        assert_eq!(inbox.wait(Some(Duration::ZERO)), Woken::Work);
+        assert_eq!(inbox.wait(Some(Duration::ZERO)), Woken::Timeout);
     }
 }

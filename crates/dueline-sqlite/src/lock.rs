@@ -8,7 +8,7 @@ use crate::error::OpenError;
 /// store is open. The file stays; the system ends the lock with the process, however it dies.
 #[derive(Debug)]
 pub(crate) struct FileLock {
-    _locked: File,
+    locked: File,
 }
 
 impl FileLock {
@@ -29,7 +29,7 @@ impl FileLock {
                 _ => OpenError::cannot_open(database, error),
             })?;
         match file.try_lock() {
-            Ok(()) => Ok(Self { _locked: file }),
+            Ok(()) => Ok(Self { locked: file }),
             Err(TryLockError::WouldBlock) => Err(OpenError::Locked {
                 path: database.to_owned(),
                 lock,
@@ -49,10 +49,27 @@ impl FileLock {
             Err(error) => return Err(OpenError::cannot_open(&lock, error)),
         };
         match file.try_lock_shared() {
-            Ok(()) => Ok(false),
+            Ok(()) => {
+                release(&file);
+                Ok(false)
+            }
             Err(TryLockError::WouldBlock) => Ok(true),
             Err(TryLockError::Error(error)) => Err(OpenError::cannot_open(&lock, error)),
         }
+    }
+}
+
+impl Drop for FileLock {
+    fn drop(&mut self) {
+        release(&self.locked);
+    }
+}
+
+/// Ends a lock. Closing the file would not always do: a program that this one is just starting has the
+/// file too, for the moment until it runs.
+fn release(locked: &File) {
+    if let Err(error) = locked.unlock() {
+        tracing::warn!(%error, "a lock is left to end with its file");
     }
 }
 
@@ -73,4 +90,25 @@ pub(crate) fn beside(database: &Path, suffix: &str) -> PathBuf {
     let mut name = real.unwrap_or_else(|| database.to_owned()).into_os_string();
     name.push(suffix);
     PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A program that was being started while a store closed had the lock's file open too, and the store
+    /// could not be opened again: "another process holds the lock".
+    #[test]
+    fn a_lock_ends_although_a_program_just_started_has_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = folder.path().join("timers.db");
+        let lock = FileLock::take(&database).unwrap();
+        // What a fork makes of it.
+        let of_child = lock.locked.try_clone().unwrap();
+        assert!(FileLock::is_taken(&database).unwrap());
+        drop(lock);
+        assert!(!FileLock::is_taken(&database).unwrap());
+        drop(FileLock::take(&database).unwrap());
+        drop(of_child);
+    }
 }

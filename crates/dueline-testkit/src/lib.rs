@@ -98,6 +98,8 @@ mod entropy;
 mod fault_store;
 mod handler;
 pub mod model;
+#[cfg(dueline_mutants)]
+mod mutants;
 mod partition;
 
 pub use block_on::block_on;

@@ -13,9 +13,9 @@ use crate::error::StartError;
 use crate::handle::Handle;
 use crate::scheduler;
 use crate::shared::{AuditPace, Inbox, Settings, Shared};
-use crate::spawn::Spawn;
 use crate::status::Status;
 use crate::store::DriverStore;
+use crate::task_host::TaskHost;
 use crate::work::{Calls, Pool};
 
 /// Most threads that tick, unless said otherwise.
@@ -141,7 +141,7 @@ impl DriverBuilder {
     }
 
     /// Everything but what runs it.
-    pub(crate) fn parts(self, runtime: Arc<dyn Spawn>) -> Result<Parts, StartError> {
+    pub(crate) fn parts(self, runtime: Arc<dyn TaskHost>) -> Result<Parts, StartError> {
         if !self.store.inner.capabilities().wakes {
             return Err(StartError::NoWakes);
         }
@@ -154,7 +154,8 @@ impl DriverBuilder {
             cautious_until_ms: self.store.inner.unclean_opened_at_ms(),
             store: of_threads,
             looks: Arc::clone(&self.store.looks),
-            calls: Arc::new(Calls::new(runtime, busy.clone())),
+            calls: Arc::new(Calls::new(Arc::clone(&runtime), busy.clone())),
+            host: runtime,
             busy,
             inbox: Inbox::new(Arc::clone(self.store.looks.signal())),
             budget: self.settings.budget,

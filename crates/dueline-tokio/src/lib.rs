@@ -108,9 +108,9 @@ mod signal;
 #[cfg(feature = "simulation")]
 #[doc(hidden)]
 pub mod simulation;
-mod spawn;
 mod status;
 mod store;
+mod task_host;
 mod wall;
 mod work;
 

@@ -87,14 +87,12 @@ impl Looks {
         }
     }
 
-    /// A settle has left these wakes. One that lies ahead has been told of when its row was put, or
-    /// read as the wake it takes the place of; one that had to be set to now has not.
+    /// A settle has left these wakes. What a tick settled its turn tells too, but what the end of a
+    /// call settled nobody else does: its row may have been put before this process began, and lain
+    /// behind an earlier wake of its lane when the wakes were read. A wake that nobody knows of would
+    /// stay in the store for good if its row goes before its time.
     pub(crate) fn settled(&self, lanes: impl Iterator<Item = (TimerKind, Option<u64>)>) {
-        let now_ms = self.lock().now_ms();
-        self.lower(lanes.filter_map(|(kind, at_ms)| {
-            let at_ms = at_ms.filter(|at_ms| *at_ms <= now_ms)?;
-            Some((kind, at_ms))
-        }));
+        self.lower(lanes.filter_map(|(kind, at_ms)| Some((kind, at_ms?))));
     }
 
     /// The driver is about to read the whole group: notes what is put from now on.
@@ -223,8 +221,8 @@ mod tests {
         assert!(!looks.take_due(0, 59), "the store has set it to 60");
         assert!(looks.take_due(0, 60));
         looks.settled([(KIND, Some(61)), (KIND, None)].into_iter());
-        assert_eq!(looks.next(0).0, None, "told of before");
-        looks.settled([(KIND, Some(60))].into_iter());
+        assert_eq!(looks.next(0).0, Some(61));
+        looks.settled([(KIND, Some(59))].into_iter());
         assert_eq!(looks.next(0).0, Some(60));
     }
 

@@ -12,6 +12,7 @@ use crate::busy::Busy;
 use crate::looks::Looks;
 use crate::signal::Signal;
 use crate::status::Status;
+use crate::task_host::TaskHost;
 use crate::work::{Calls, Event, Pool};
 
 /// How the driver was built.
@@ -40,6 +41,7 @@ pub(crate) struct Shared {
     pub(crate) looks: Arc<Looks>,
     pub(crate) pool: Arc<Pool>,
     pub(crate) calls: Arc<Calls>,
+    pub(crate) host: Arc<dyn TaskHost>,
     /// Jobs and calls.
     pub(crate) busy: Busy,
     pub(crate) inbox: Inbox,

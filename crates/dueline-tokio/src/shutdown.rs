@@ -46,8 +46,8 @@ impl Stop {
         self.begun.store(true, Ordering::Release);
         self.aborted.store(true, Ordering::Release);
         self.abort.notify_waiters();
-        shared.calls.close();
         shared.pool.enter(Stage::Stopped);
+        shared.calls.close();
         drop(shared.calls.cut());
         shared.inbox.nudge();
     }
@@ -59,8 +59,10 @@ impl Stop {
             }
             return self.end_threads(shared).await;
         }
-        shared.calls.close();
+        // Ticks first: one that began behind the end of calls would claim a call, give it back, and find
+        // it due again.
         shared.pool.enter(Stage::Finishing);
+        shared.calls.close();
         shared.inbox.nudge();
         let waited = self.wait(shared, shared.busy.idle(), grace).await;
         if waited == Waited::TimeOver {

@@ -4,40 +4,49 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use dueline::BoxFuture;
-use dueline::store::WakeStore;
+use dueline::store::{Partition, WakeStore};
+use dueline::timers::RunReport;
 
 use crate::builder::{DriverBuilder, Parts};
 use crate::error::StartError;
 use crate::handle::Handle;
 use crate::scheduler::Scheduler;
 use crate::shared::Shared;
-use crate::spawn::{Abort, Spawn};
 use crate::store::DriverStore;
+use crate::task_host::{Abort, TaskHost};
 use crate::work::Stage;
 
 /// Takes the tasks that would be the async runtime's. Each has a number, to be ended by.
-pub trait TaskHost: Send + Sync + fmt::Debug {
+pub trait SimulationHost: Send + Sync + fmt::Debug {
     /// Begins a task and returns its number.
     fn begin(&self, task: BoxFuture<'static, ()>) -> u64;
 
     /// Drops a task where it stands, if it still runs.
     fn end(&self, number: u64);
+
+    /// A tick has ended that began at this monotonic time.
+    fn ticked(&self, partition: &Partition, began: Duration, report: &RunReport);
 }
 
 #[derive(Clone, Debug)]
-struct Hosted(Arc<dyn TaskHost>);
+struct Hosted(Arc<dyn SimulationHost>);
 
-impl Spawn for Hosted {
+impl TaskHost for Hosted {
     fn spawn(&self, task: BoxFuture<'static, ()>) -> Abort {
         let (number, host) = (self.0.begin(task), Arc::clone(&self.0));
         Box::new(move || host.end(number))
     }
+
+    fn ticked(&self, partition: &Partition, began: Duration, report: &RunReport) {
+        self.0.ticked(partition, began, report);
+    }
 }
 
 /// A store whose cut commits are finished by this host instead of a thread.
-pub fn simulated_store(store: Arc<dyn WakeStore>, host: Arc<dyn TaskHost>) -> DriverStore {
+pub fn simulated_store(store: Arc<dyn WakeStore>, host: Arc<dyn SimulationHost>) -> DriverStore {
     DriverStore::hosted(store, Some(Arc::new(Hosted(host))))
 }
 
@@ -101,7 +110,7 @@ impl DriverBuilder {
     ///
     /// # Errors
     /// Without a store that keeps wakes.
-    pub fn simulate(self, host: Arc<dyn TaskHost>) -> Result<SimulatedDriver, StartError> {
+    pub fn simulate(self, host: Arc<dyn SimulationHost>) -> Result<SimulatedDriver, StartError> {
         let Parts {
             shared,
             handle,

@@ -16,7 +16,8 @@ use dueline::timers::{Fired, Policy, Registration, Timer, TimerKind, Timers};
 use dueline_testkit::handler;
 use dueline_tokio::{Driver, StartError};
 use rig::{
-    Door, GateStore, LOGGED, Log, START_MS, World, logging, named, registry_of, run_all, schedule,
+    CALLING, Caller, Door, GateStore, LOGGED, Log, START_MS, World, logging, named, registry_of,
+    run_all, schedule,
 };
 
 #[tokio::test]
@@ -380,4 +381,41 @@ async fn a_stored_wake_of_a_kind_without_a_handler_is_left_alone() {
         at_ms: START_MS,
     };
     assert_eq!(left, [kept]);
+}
+
+#[tokio::test]
+async fn a_wake_that_the_end_of_a_call_has_left_is_looked_at_though_its_timer_is_gone() {
+    let (world, log, door) = (World::new(), Arc::new(Log::default()), Door::closed());
+    door.open();
+    let caller = Caller {
+        log: Arc::clone(&log),
+        door,
+    };
+    // Put before the driver begins: the wake of the first serves the lane, the second has none.
+    let timers = world.timers();
+    for (name, in_ms) in [("first", 500), ("second", 90_000)] {
+        let timer = Timer::new(CALLING, name).due_at(START_MS + in_ms);
+        schedule(&timers, "p", timer.named()).await;
+    }
+    let calling = Registration::detached(caller).concurrency(2);
+    let driver = world.driver(registry_of(CALLING, calling));
+    let handle = driver.start().expect("starts");
+    // Never drained: that would read the store from end to end.
+    world.at_rest(&handle).await;
+    world.clock.advance(Duration::from_millis(500));
+    while handle.status().totals.fired < 1 {
+        tokio::task::yield_now().await;
+    }
+    let (partition, second) = (named("p"), "second".into());
+    let cancelled = timers.cancel(&partition, CALLING, &second, None).await;
+    assert!(cancelled.expect("the store works").is_some());
+    for seconds in [41, 49] {
+        world.at_rest(&handle).await;
+        world.clock.advance(Duration::from_secs(seconds));
+    }
+    let all = [CALLING].into_iter().collect();
+    let left = || world.store.due_wakes(&all, u64::MAX, None, 9);
+    while !left().await.expect("the store works").wakes.is_empty() {
+        tokio::task::yield_now().await;
+    }
 }

@@ -10,6 +10,7 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 
+use crate::mutants::{Mutant, planted};
 use crate::timers::HandlerError;
 
 /// A boxed future, `Send` except on `wasm32`.
@@ -60,6 +61,9 @@ where
 
 /// What a handler answers at once, or its panic as a failure.
 pub(crate) fn contain<T>(ask: impl FnOnce() -> T) -> Result<T, HandlerError> {
+    if planted(Mutant::PanicEscapes) {
+        return Ok(ask());
+    }
     catch_unwind(AssertUnwindSafe(ask)).map_err(|panic| panicked(panic.as_ref()))
 }
 
@@ -96,6 +100,9 @@ pub(crate) async fn or_deadline<T>(
     poll_fn(|context| {
         if let Poll::Ready(result) = future.as_mut().poll(context) {
             return Poll::Ready(result);
+        }
+        if planted(Mutant::DeadlineIgnored) {
+            return Poll::Pending;
         }
         sleep
             .get_or_insert_with(&start_sleep)

@@ -8,7 +8,8 @@
 //! This crate is the core: the store contract, the rows, the engine, a store in memory and the SQL
 //! that SQLite and Durable Objects share. It names no runtime and no database, reads no clock of
 //! its own, and builds for `wasm32-unknown-unknown`. `dueline-sqlite` stores timers in a file,
-//! `dueline-tokio` decides which partition ticks when, `dueline-server` speaks HTTP.
+//! `dueline-tokio` decides which partition ticks when, `dueline-worker` does so on a Durable Object's
+//! alarm, `dueline-server` speaks HTTP.
 //!
 //! # Example
 //!
@@ -84,7 +85,7 @@
 //! | lane | all timers of one kind in one partition, in due order |
 //! | tick | one bounded run over the due timers of a partition ([`timers::Engine::tick`]) |
 //! | wake | a stored time at which a lane wants to be looked at; kept by the store ([`store::WakeStore`]) |
-//! | driver | what decides which partition ticks when: `dueline-tokio`; one on a Durable Object's alarm is planned |
+//! | driver | what decides which partition ticks when: `dueline-tokio`, or `dueline-worker` on a Durable Object's alarm |
 //!
 //! # Guarantees
 //!
@@ -140,6 +141,10 @@ mod future;
 mod kind;
 pub mod limits;
 pub mod memory;
+#[cfg(dueline_mutants)]
+pub mod mutants;
+#[cfg(not(dueline_mutants))]
+mod mutants;
 pub mod rows;
 pub mod runtime;
 pub mod sql;

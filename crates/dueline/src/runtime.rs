@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::future::{BoxFuture, MaybeSendSync};
+use crate::mutants::{Mutant, planted};
 
 /// The wall clock and a monotonic clock.
 pub trait Clock: MaybeSendSync + fmt::Debug {
@@ -77,6 +78,9 @@ impl Runtime {
 
     /// The monotonic clock: time since a fixed moment, for spans and deadlines.
     pub fn monotonic(&self) -> Duration {
+        if planted(Mutant::ElapsedByWallClock) {
+            return Duration::from_millis(self.now_ms());
+        }
         self.clock.monotonic()
     }
 
@@ -108,6 +112,11 @@ impl Runtime {
     /// of one millisecond count up without meeting the next millisecond's.
     pub fn draw_generation(&self) -> u64 {
         const NOW_MS_MAX: u64 = (1 << 44) - 1;
+        #[cfg(dueline_mutants)]
+        if let Some(bits) = crate::mutants::generation_bits() {
+            let last = self.last_generation.fetch_add(1, Ordering::AcqRel);
+            return last.wrapping_add(1) & ((1 << bits) - 1);
+        }
         let fresh = (self.now_ms().min(NOW_MS_MAX) << 20) | (self.random_u64() >> 46);
         let mut last = self.last_generation.load(Ordering::Relaxed);
         loop {

@@ -12,6 +12,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("dueline-history", &["dueline"]),
     ("dueline-sqlite", &["dueline"]),
     ("dueline-tokio", &["dueline"]),
+    ("dueline-worker", &["dueline"]),
     (
         "dueline-server",
         &["dueline", "dueline-sqlite", "dueline-tokio"],
@@ -24,10 +25,18 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "dueline-bench",
         &["dueline", "dueline-sqlite", "dueline-tokio"],
     ),
-    ("dueline-compare", &["dueline", "dueline-testkit"]),
+    (
+        "dueline-compare",
+        &["dueline", "dueline-history", "dueline-testkit"],
+    ),
     (
         "dueline-faultfs",
-        &["dueline", "dueline-sqlite", "dueline-testkit"],
+        &[
+            "dueline",
+            "dueline-history",
+            "dueline-sqlite",
+            "dueline-testkit",
+        ],
     ),
     (
         "dueline-fuzz",
@@ -38,6 +47,17 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "dueline-testkit",
         ],
     ),
+    (
+        "dueline-sim",
+        &[
+            "dueline",
+            "dueline-history",
+            "dueline-testkit",
+            "dueline-tokio",
+            "dueline-worker",
+        ],
+    ),
+    ("dueline-weave", &["dueline", "dueline-testkit"]),
 ];
 
 /// Crates whose manifest repeats the workspace's lints, because a `forbid` could not be lifted in them: with
@@ -54,12 +74,22 @@ const KEPT_TO: &[(&str, &[&str])] = &[
             "dueline-server",
             "dueline-cli",
             "dueline-bench",
+            "dueline-weave",
         ],
     ),
     (
         "rusqlite",
-        &["dueline-sqlite", "dueline-bench", "dueline-faultfs"],
+        // In the worker's crate only for its simulated object, under a feature.
+        &[
+            "dueline-sqlite",
+            "dueline-bench",
+            "dueline-faultfs",
+            "dueline-weave",
+            "dueline-worker",
+        ],
     ),
+    ("loom", &["dueline-weave"]),
+    ("shuttle", &["dueline-weave"]),
     ("axum", &["dueline-server"]),
     ("reqwest", &["dueline-server", "dueline-cli"]),
     ("clap", &["dueline-cli", "dueline-bench", "dueline-faultfs"]),

@@ -87,10 +87,11 @@ fn judge(seed: u64, folder: tempfile::TempDir, history: &std::path::Path) -> Fig
     let verdict = check(&read(history).expect("a whole history"));
     if !verdict.broken.is_empty() {
         let kept = folder.keep();
+        let lines: Vec<String> = verdict.broken.iter().map(ToString::to_string).collect();
         panic!(
             "seed {seed}, kept in {}:\n{}",
             kept.display(),
-            verdict.broken.join("\n")
+            lines.join("\n")
         );
     }
     // A history in which nothing happens proves nothing.

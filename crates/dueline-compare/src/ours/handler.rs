@@ -11,15 +11,18 @@ use dueline::store::{Batch, NamespaceStore, Partition, Precondition};
 use dueline::timers::{
     DueTimer, Fired, HandlerError, Policy, Timer, TimerCtx, TimerHandler, TimerKind, Timers,
 };
+use dueline_history::Witness;
 use dueline_testkit::{ManualClock, block_on, commit};
 
-use crate::script::{Guard, Hands, Said};
+use super::history::effect_value;
+use crate::script::{EFFECT, Guard, Hands, Said};
 use crate::{Id, Script};
 
 /// A handler that does what the script says.
 pub(super) struct Scripted {
     pub(super) script: Arc<Script>,
     pub(super) memory: Arc<MemoryStore>,
+    pub(super) users: Arc<Witness>,
     pub(super) clock: ManualClock,
     pub(super) runtime: Runtime,
     pub(super) partition: Partition,
@@ -40,7 +43,7 @@ impl Scripted {
     }
 
     fn timers(&self) -> Timers {
-        let store = Arc::clone(&self.memory) as Arc<dyn NamespaceStore>;
+        let store = Arc::clone(&self.users) as Arc<dyn NamespaceStore>;
         Timers::new(store, self.runtime.clone())
     }
 }
@@ -53,7 +56,7 @@ impl Hands for OurHands<'_> {
     fn interfere(&self, key: Bytes, value: Bytes) {
         let handler = self.handler;
         commit(
-            handler.memory.as_ref(),
+            handler.users.as_ref(),
             &handler.partition,
             Batch::new().put(key, value),
         );
@@ -63,7 +66,7 @@ impl Hands for OurHands<'_> {
         let handler = self.handler;
         if let Some(key) = handler.own_key(id) {
             commit(
-                handler.memory.as_ref(),
+                handler.users.as_ref(),
                 &handler.partition,
                 Batch::new().delete(key),
             );
@@ -109,8 +112,16 @@ impl TimerHandler for Scripted {
                     Guard::NotAfter(ms) => batch.require(Precondition::NotAfter(ms)),
                 };
             }
+            let next_due_ms = match answer.said {
+                Said::Reschedule(due_at_ms) => Some(due_at_ms),
+                Said::Done | Said::Retry | Said::Fail => None,
+            };
             for (key, value) in answer.puts {
-                batch = batch.put(key, value);
+                batch = if key.starts_with(EFFECT) {
+                    batch.put(key, effect_value(timer, next_due_ms))
+                } else {
+                    batch.put(key, value)
+                };
             }
             if let Some((id, due_ms)) = answer.spawned {
                 let timer = Timer::new(TimerKind(id.kind), id.reference).due_at(due_ms);

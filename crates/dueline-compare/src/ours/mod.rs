@@ -1,6 +1,7 @@
 //! Dueline's side.
 
 mod handler;
+mod history;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,7 +22,9 @@ use dueline_testkit::{
 
 use crate::script::{COUNTER, EFFECT, LOG, count_of};
 use crate::{After, Budget, Counts, Fault, Id, KINDS, Row, Scenario, Script, Step};
+use dueline_history::Witness;
 use handler::Scripted;
+use history::History;
 
 /// The back-off of the reference: 5 s doubling to 600 s, for ever, without jitter.
 pub const BACK_OFF: RetryPolicy = RetryPolicy {
@@ -39,6 +42,9 @@ pub struct Ours {
     /// The store below the faults.
     pub memory: Arc<MemoryStore>,
     faults: Arc<FaultStore>,
+    /// The store below the faults as another writer has it; what commits is recorded.
+    users: Arc<Witness>,
+    history: History,
     engine: Engine,
     partition: Partition,
     script: Arc<Script>,
@@ -65,7 +71,10 @@ impl Ours {
     ) -> Self {
         let clock = ManualClock::new(0);
         let memory = Arc::new(make(MemoryStore::new(Arc::new(clock.clone()))));
-        let faults = Arc::new(FaultStore::new(Arc::clone(&memory) as Arc<dyn WakeStore>));
+        let history = History::begin(scenario.seed, retry, &memory, &clock);
+        let users = Arc::new(history.witness.for_users());
+        let recorded = Arc::clone(&history.witness) as Arc<dyn WakeStore>;
+        let faults = Arc::new(FaultStore::new(recorded));
         let runtime = test_runtime(&clock);
         let partition = partition("compared");
         let mut registry = Registry::new();
@@ -73,6 +82,7 @@ impl Ours {
             let handler = Scripted {
                 script: Arc::clone(script),
                 memory: Arc::clone(&memory),
+                users: Arc::clone(&users),
                 clock: clock.clone(),
                 runtime: runtime.clone(),
                 partition: partition.clone(),
@@ -93,6 +103,8 @@ impl Ours {
             clock,
             memory,
             faults,
+            users,
+            history,
             partition,
             script: Arc::clone(script),
             woken: scenario.woken,
@@ -104,7 +116,7 @@ impl Ours {
 
     /// The verbs of scheduling, below the faults.
     pub fn timers(&self) -> Timers {
-        let store = Arc::clone(&self.memory) as Arc<dyn NamespaceStore>;
+        let store = Arc::clone(&self.users) as Arc<dyn NamespaceStore>;
         Timers::new(store, self.engine.runtime().clone())
     }
 
@@ -129,7 +141,7 @@ impl Ours {
         key.extend_from_slice(&due_ms.to_be_bytes());
         key.extend_from_slice(tag);
         commit(
-            self.memory.as_ref(),
+            self.users.as_ref(),
             &self.partition,
             Batch::new().put(key, "?"),
         );
@@ -166,8 +178,12 @@ impl Ours {
             max_scanned: self.budget.scanned,
             max_elapsed_ms: self.budget.elapsed_ms,
         };
+        let began = self.history.begin_tick(&self.engine);
         let mut state = self.engine.start_tick(budget);
         let tick = block_on(self.engine.tick(request, &mut state));
+        let report = &tick.report;
+        self.history
+            .end_tick(&self.engine, &self.partition, began, (&budget, report));
         self.faults.heal();
         let wake_ms = if self.woken {
             self.stored_wake_ms(step.now_ms)
@@ -198,13 +214,21 @@ impl Ours {
             }
             if batch.ops() == 90 {
                 commit(
-                    self.memory.as_ref(),
+                    self.users.as_ref(),
                     &self.partition,
                     std::mem::take(&mut batch),
                 );
             }
         }
-        commit(self.memory.as_ref(), &self.partition, batch);
+        commit(self.users.as_ref(), &self.partition, batch);
+    }
+
+    /// Holds everything that was committed so far to every invariant, and begins a new history.
+    ///
+    /// # Errors
+    /// What was broken, and where the history is kept.
+    pub fn judge(&mut self) -> Result<(), String> {
+        self.history.judge(&self.memory, &self.partition)
     }
 
     /// What lies in the store.

@@ -11,6 +11,7 @@ use crate::Failure;
 use crate::check::{Expected, drain, intact, kept, no_repairs};
 use crate::disk::Files;
 use crate::folder::{UnsyncedFolder, WatchedFolder};
+use crate::history::{from_rows, judge, witness};
 use crate::random::Random;
 use crate::script::{DATABASE, options};
 use crate::world::{Rows, engine, read_all, run};
@@ -81,8 +82,10 @@ pub(crate) fn to_the_end(
         .for_blocking_threads()
         .ok_or("the store has no handle for blocking threads")?;
     no_repairs(here.as_ref())?;
-    let ticks: Arc<dyn WakeStore> = Arc::clone(&here);
-    let engine = engine(ticks, test_runtime(clock))?;
+    let history = from_rows(here.as_ref(), clock)?;
+    let witness = Arc::new(witness(&here, &history, clock));
+    let engine = engine(witness, test_runtime(clock))?;
     drain(here.as_ref(), &engine, clock)?;
+    judge(here.as_ref(), clock, &history)?;
     kept(expected, &run(here.as_ref(), read_all(here.as_ref()))?)
 }

@@ -1,260 +1,232 @@
-//! Holds a history to the promises, in one pass over its events and a second over its timers.
+//! The invariants, one file each. A checker sees each event once, beside what the history has told so
+//! far, and names what breaks its rule at that event or in the end.
 
-mod calls;
-mod timer;
+mod budget;
+mod cancelled;
+mod early;
+mod fencing;
+mod generations;
+mod hygiene;
+mod lateness;
+mod lost;
+mod marks;
+mod order;
+mod recovery;
+mod recurrence;
+mod retries;
+mod starvation;
+mod twice;
+mod undecodable;
+mod unknown;
+mod wakes;
 
-use std::collections::BTreeMap;
+use std::fmt;
 
-use crate::{Answered, Event, ListedTimer, Operation, What};
-use calls::Calls;
-use timer::{Rules, Timer};
+use serde::{Deserialize, Serialize};
 
-/// What a checked history came to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Verdict {
-    /// Every promise that was broken, as sentences; empty is right.
-    pub broken: Vec<String>,
-    /// What the history held: one in which nothing happened proves nothing.
-    pub figures: Figures,
+use crate::book::{Applied, Book, PartitionBook};
+use crate::{Commit, Event, What};
+
+pub use marks::{HISTORIES_PER_MARK, Marks};
+
+/// Which promise is meant; `TESTING.md` has the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Invariant {
+    /// No timer is lost.
+    I1,
+    /// No effect twice.
+    I2,
+    /// No early fire.
+    I3,
+    /// A cancel is final.
+    I4,
+    /// What is unknown is one of two.
+    I5,
+    /// An owner that is none any more changes nothing.
+    I6,
+    /// No wake is missed.
+    I7,
+    /// Lateness is bounded.
+    I8,
+    /// A budget is kept.
+    I9,
+    /// Nobody starves.
+    I10,
+    /// Timers of a lane take effect in their order.
+    I11,
+    /// Recurrence counts from the due as asked.
+    I12,
+    /// Attempts are counted once, and back-off is as the policy says.
+    I13,
+    /// What cannot be run or read is not consumed.
+    I14,
+    /// The rows of a store are those of what is alive.
+    I15,
+    /// Generations of a process only grow.
+    I16,
+    /// Recovery is idempotent.
+    I17,
+    /// One seed is one history.
+    I18,
+    /// Every limit is reached.
+    I19,
 }
 
-/// How much happened in a history.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
-    /// Kills of the server.
-    pub kills: u64,
-    /// Timers that were asked for.
-    pub timers: u64,
-    /// Schedules and replacements that were acknowledged.
-    pub schedules: u64,
-    /// Cancels that were acknowledged as done.
-    pub cancels: u64,
-    /// Lists that were answered.
-    pub lists: u64,
-    /// Requests that got no answer, repeats included.
-    pub unknown: u64,
-    /// Calls that the receiver got.
-    pub calls: u64,
-    /// Calls of an occurrence behind one that the receiver had accepted.
-    pub repeated_calls: u64,
-}
-
-impl Figures {
-    /// The sum of both.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        Self {
-            kills: self.kills + other.kills,
-            timers: self.timers + other.timers,
-            schedules: self.schedules + other.schedules,
-            cancels: self.cancels + other.cancels,
-            lists: self.lists + other.lists,
-            unknown: self.unknown + other.unknown,
-            calls: self.calls + other.calls,
-            repeated_calls: self.repeated_calls + other.repeated_calls,
-        }
+impl fmt::Display for Invariant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
     }
 }
 
-/// Checks a whole history, from its `begin` to its end, by these rules:
-///
-/// * No acknowledged timer is lost: unless it was replaced or cancelled, a call of it was accepted.
-/// * No call comes before its due.
-/// * All calls of one version carry one occurrence, and no two versions share one.
-/// * A cancel or a replacement that was acknowledged is final: no later call of what it removed,
-///   but for one that was under way at the time.
-/// * A request without an answer was done or was not: what is seen later agrees with one of the two,
-///   and with the same one each time.
-/// * A list holds every timer that is there, and none that is not.
-/// * In the end nothing is left, `doctor` is content, and the files are no larger than they may be.
-pub fn check(history: &[Event]) -> Verdict {
-    let mut checker = Checker::default();
-    for event in history {
-        checker.take(event);
-    }
-    checker.end()
+/// A promise that a history broke.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Broken {
+    /// Which.
+    pub invariant: Invariant,
+    /// The index of the event at which it was seen; the length of the history for the end.
+    pub at: usize,
+    /// How.
+    pub text: String,
 }
 
-#[derive(Debug, Default)]
-struct Checker {
-    rules: Rules,
-    requests: BTreeMap<u64, Request>,
-    timers: BTreeMap<String, Timer>,
-    calls: Calls,
-    verdict: Verdict,
-    has_begun: bool,
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at event {}: {}", self.invariant, self.at, self.text)
+    }
 }
 
-#[derive(Clone, Debug)]
-struct Request {
-    operation: Operation,
-    invoked_ms: u64,
-    had_no_answer: bool,
+/// An event, and what the history has told up to it, this event included.
+#[derive(Debug)]
+pub struct Seen<'a> {
+    /// Its index.
+    pub index: usize,
+    /// The event.
+    pub event: &'a Event,
+    /// What the history has told.
+    pub book: &'a Book,
+    /// What the event did, if it is a commit.
+    pub applied: &'a Applied,
 }
 
-impl Checker {
-    fn take(&mut self, event: &Event) {
-        match &event.what {
-            What::Begin {
-                deadline_ms,
-                lag_ms,
-                ..
-            } => {
-                self.has_begun = true;
-                self.rules = Rules {
-                    deadline_ms: *deadline_ms,
-                    lag_ms: *lag_ms,
-                };
-            }
-            What::Killed => self.verdict.figures.kills += 1,
-            What::Invoke { request, operation } => self.invoke(event.at_ms, *request, operation),
-            What::Answer { request, answered } => self.answer(event.at_ms, *request, answered),
-            What::Call { .. } => {
-                let broken = self.calls.take(event);
-                self.verdict.broken.extend(broken);
-                self.verdict.figures.calls += 1;
-            }
-            What::Quiet {
-                timers,
-                dead_letters,
-                findings,
-                file_bytes,
-                file_bytes_max,
-            } => {
-                if *timers > 0 || *dead_letters > 0 {
-                    self.broke(format!(
-                        "left at the end: {timers} timers, {dead_letters} dead letters"
-                    ));
-                }
-                for finding in findings {
-                    self.broke(format!("doctor is not content: {finding}"));
-                }
-                if file_bytes > file_bytes_max {
-                    self.broke(format!(
-                        "the files have {file_bytes} bytes, {file_bytes_max} at most were expected"
-                    ));
-                }
-            }
-            // What engines see is held to rules of its own.
-            _ => {}
-        }
-    }
-
-    fn invoke(&mut self, at_ms: u64, request: u64, operation: &Operation) {
-        let known = self.requests.entry(request).or_insert_with(|| Request {
-            operation: operation.clone(),
-            invoked_ms: at_ms,
-            had_no_answer: false,
-        });
-        if known.operation != *operation {
-            self.broke(format!("request {request} was used for two operations"));
-            return;
-        }
-        if let Operation::Schedule {
-            timer,
-            version,
-            due_ms,
-        } = operation
-        {
-            self.calls.asked_for(*version, timer, *due_ms);
-            self.timers.entry(timer.clone()).or_default();
-        }
-    }
-
-    fn answer(&mut self, at_ms: u64, request: u64, answered: &Answered) {
-        let Some(known) = self.requests.get_mut(&request) else {
-            self.broke(format!("request {request} was answered and never sent"));
-            return;
+impl<'a> Seen<'a> {
+    /// The commit and its partition as it left it, if the event is one.
+    pub fn commit(&self) -> Option<(&'a Commit, &'a PartitionBook)> {
+        let What::Commit(commit) = &self.event.what else {
+            return None;
         };
-        if *answered == Answered::Unknown {
-            known.had_no_answer = true;
-            self.verdict.figures.unknown += 1;
-            match &known.operation {
-                Operation::Schedule { timer, version, .. } => {
-                    let timer = self.timers.entry(timer.clone()).or_default();
-                    timer.perhaps_scheduled(*version);
-                }
-                Operation::Cancel { timer, .. } => {
-                    let timer = self.timers.entry(timer.clone()).or_default();
-                    timer.perhaps_cancelled();
-                }
-                Operation::List { .. } => {}
-            }
-            return;
-        }
-        let known = known.clone();
-        self.requests.remove(&request);
-        let figures = &mut self.verdict.figures;
-        match (&known.operation, answered) {
-            (
-                Operation::Schedule { timer, version, .. },
-                Answered::Created | Answered::Replaced,
-            ) => {
-                figures.schedules += 1;
-                let created = *answered == Answered::Created;
-                let timer = self.timers.entry(timer.clone()).or_default();
-                timer.scheduled(at_ms, *version, created);
-            }
-            (
-                Operation::Cancel { timer, force },
-                Answered::Cancelled | Answered::NotFound | Answered::InDelivery,
-            ) => {
-                figures.cancels += u64::from(*answered == Answered::Cancelled);
-                let timer = self.timers.entry(timer.clone()).or_default();
-                match answered {
-                    Answered::Cancelled => timer.cancelled(at_ms, *force),
-                    Answered::NotFound => timer.not_found(at_ms, known.had_no_answer, *force),
-                    _ => timer.not_cancelled(),
-                }
-            }
-            (Operation::List { prefix }, Answered::Listed(listed)) => {
-                figures.lists += 1;
-                self.listed(at_ms, &known, prefix, listed);
-            }
-            (operation, answered) => {
-                self.broke(format!("{operation:?} was answered {answered:?}"));
-            }
+        let partition = self.book.partitions.get(&commit.partition)?;
+        Some((commit, partition))
+    }
+}
+
+/// Where a checker writes what it found.
+#[derive(Debug, Default)]
+pub struct Findings(Vec<Broken>);
+
+impl Findings {
+    /// Adds one.
+    pub fn add(&mut self, invariant: Invariant, at: usize, text: impl Into<String>) {
+        self.0.push(Broken {
+            invariant,
+            at,
+            text: text.into(),
+        });
+    }
+}
+
+/// One rule, or two that share what they remember.
+pub trait Checker: fmt::Debug {
+    /// Takes the next event.
+    fn take(&mut self, seen: &Seen<'_>, broken: &mut Findings);
+
+    /// The history is over; `length` is how many events it had.
+    fn end(&mut self, _book: &Book, _length: usize, _broken: &mut Findings) {}
+}
+
+/// All checkers over one history, event by event.
+#[derive(Debug)]
+pub struct Checkers {
+    book: Book,
+    checkers: Vec<Box<dyn Checker>>,
+    found: Findings,
+    length: usize,
+}
+
+impl Default for Checkers {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Checkers {
+    /// Every invariant that one history can break.
+    pub fn new() -> Self {
+        Self {
+            book: Book::default(),
+            checkers: vec![
+                Box::new(crate::http::Clients::default()),
+                Box::new(lost::Lost),
+                Box::new(twice::Twice),
+                Box::new(early::Early),
+                Box::new(cancelled::Cancelled),
+                Box::new(unknown::Unknown),
+                Box::new(fencing::Fencing),
+                Box::new(wakes::Wakes),
+                Box::new(lateness::Lateness::default()),
+                Box::new(budget::Budgets::default()),
+                Box::new(starvation::Starvation::default()),
+                Box::new(order::Order::default()),
+                Box::new(recurrence::Recurrence),
+                Box::new(retries::RetriesChecker::default()),
+                Box::new(undecodable::Undecodable::default()),
+                Box::new(hygiene::Hygiene),
+                Box::new(generations::Generations::default()),
+                Box::new(recovery::Recovery),
+            ],
+            found: Findings::default(),
+            length: 0,
         }
     }
 
-    fn listed(&mut self, at_ms: u64, request: &Request, prefix: &str, listed: &[ListedTimer]) {
-        let mut by_id: BTreeMap<&str, &ListedTimer> = BTreeMap::new();
-        let mut broken = Vec::new();
-        for timer in listed {
-            if by_id.insert(&timer.timer, timer).is_some() {
-                broken.push(format!("{} was listed twice", timer.timer));
-            }
-            match self.calls.asked(timer.version) {
-                Some(asked) if asked.timer == timer.timer && asked.due_ms == timer.due_ms => {}
-                _ => broken.push(format!("listed, and never asked for: {timer:?}")),
-            }
+    /// Takes the next event.
+    pub fn take(&mut self, event: &Event) {
+        let applied = self.book.take(self.length, event);
+        let seen = Seen {
+            index: self.length,
+            event,
+            book: &self.book,
+            applied: &applied,
+        };
+        for checker in &mut self.checkers {
+            checker.take(&seen, &mut self.found);
         }
-        let ours = self.timers.range_mut(prefix.to_owned()..);
-        for (id, timer) in ours.take_while(|(id, _)| id.starts_with(prefix)) {
-            let found = by_id.get(id.as_str()).map(|timer| timer.version);
-            let span = (request.invoked_ms, at_ms);
-            if let Some(rule) = timer.listed(span, found, &self.calls) {
-                broken.push(format!("{id} {rule}"));
-            }
-        }
-        self.verdict.broken.extend(broken);
+        self.length += 1;
     }
 
-    fn end(mut self) -> Verdict {
-        if !self.has_begun {
-            self.broke("the history has no beginning");
-        }
-        for (id, timer) in &self.timers {
-            for rule in timer.end(&self.calls, self.rules) {
-                self.verdict.broken.push(format!("{id} {rule}"));
-            }
-        }
-        self.verdict.figures.timers = self.timers.len() as u64;
-        self.verdict.figures.repeated_calls = self.calls.repeated();
-        self.verdict
+    /// What was broken so far.
+    pub fn broken(&self) -> &[Broken] {
+        &self.found.0
     }
 
-    fn broke(&mut self, rule: impl Into<String>) {
-        self.verdict.broken.push(rule.into());
+    /// What the history has told so far.
+    pub fn book(&self) -> &Book {
+        &self.book
     }
+
+    /// The history is over: everything that was broken, in the order in which it was seen.
+    pub fn end(mut self) -> Vec<Broken> {
+        for checker in &mut self.checkers {
+            checker.end(&self.book, self.length, &mut self.found);
+        }
+        self.found.0
+    }
+}
+
+/// Everything that a history broke, in the order in which it was seen; empty is right.
+pub fn check_all(history: &[Event]) -> Vec<Broken> {
+    let mut checkers = Checkers::new();
+    for event in history {
+        checkers.take(event);
+    }
+    checkers.end()
 }

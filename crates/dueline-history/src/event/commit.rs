@@ -1,3 +1,4 @@
+use dueline::store::{Batch, Partition, Wake, Write};
 use serde::{Deserialize, Serialize};
 
 use crate::Octets;
@@ -39,9 +40,32 @@ pub struct Commit {
     /// Every wake of the partition as the commit left it, if the store keeps wakes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wakes: Vec<LaneWake>,
+    /// Whether the next commit of the partition became durable together with it: then that one tells
+    /// the wakes of both.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_more: bool,
     /// Whether whoever asked for it had been told before that its outcome is not known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub landed_late: bool,
+    /// When a commit that landed late was asked for, by the clock of the history.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_ms: Option<u64>,
+}
+
+impl Commit {
+    /// The commit of this batch, with what it says of itself: rows and preconditions.
+    pub fn of_batch(partition: &Partition, batch: &Batch) -> Self {
+        let rows = batch.writes.iter().map(|write| match write {
+            Write::Put(key, value) => (key.into(), Some(value.into())),
+            Write::Delete(key) => (key.into(), None),
+        });
+        Self {
+            partition: partition.into(),
+            preconditions: u32::try_from(batch.preconditions.len()).unwrap_or(u32::MAX),
+            rows: rows.collect(),
+            ..Self::default()
+        }
+    }
 }
 
 /// Who asks for a commit.
@@ -91,6 +115,15 @@ pub struct LaneWake {
     pub kind: u8,
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
+}
+
+impl From<&Wake> for LaneWake {
+    fn from(wake: &Wake) -> Self {
+        Self {
+            kind: wake.kind.0,
+            at_ms: wake.at_ms,
+        }
+    }
 }
 
 /// All rows and wakes of a partition, read from its store.

@@ -11,19 +11,19 @@ use dueline::store::{
 };
 use dueline::timers::KindSet;
 
-use super::arena::injected;
-use super::{Arena, Mishap, Source};
+use super::arena::{Caller, injected};
+use super::{Arena, Mishap};
 
 /// One actor's handle of an [`Arena`]: gives way before and after every call, meets its mishaps,
 /// and shows its commits to the ledger.
 pub struct ActorStore {
     arena: Arc<Arena>,
-    source: Source,
+    caller: Caller,
 }
 
 impl ActorStore {
-    pub(super) fn new(arena: Arc<Arena>, source: Source) -> Self {
-        Self { arena, source }
+    pub(super) fn new(arena: Arc<Arena>, caller: Caller) -> Self {
+        Self { arena, caller }
     }
 
     async fn read<T>(&self, read: BoxFuture<'_, Result<T, StoreError>>) -> Result<T, StoreError> {
@@ -51,12 +51,12 @@ impl ActorStore {
     async fn commit(&self, partition: &Partition, mut group: Group) -> GroupOutcome {
         give_way().await;
         let Some(mishap) = self.arena.next_mishap() else {
-            let done = self.arena.commit(self.source, partition, group);
+            let done = self.arena.commit(self.caller, partition, group);
             give_way().await;
             return done;
         };
         if mishap == Mishap::CrashAfter {
-            let _unheard = self.arena.commit(self.source, partition, group);
+            let _unheard = self.arena.commit(self.caller, partition, group);
             return pending().await;
         }
         let hit = self.arena.spared(group.batches.len());
@@ -64,7 +64,7 @@ impl ActorStore {
             batches: group.batches.split_off(hit),
             settles: std::mem::take(&mut group.settles),
         };
-        let mut done = self.arena.commit(self.source, partition, group);
+        let mut done = self.arena.commit(self.caller, partition, group);
         if done.committed() < hit {
             // An earlier batch lost: the group ended before the mishap could hit it.
             let settles = Group {
@@ -73,7 +73,7 @@ impl ActorStore {
             };
             done.next_wakes_ms = self
                 .arena
-                .commit(self.source, partition, settles)
+                .commit(self.caller, partition, settles)
                 .next_wakes_ms;
             return done;
         }
@@ -82,11 +82,11 @@ impl ActorStore {
             Mishap::Full => StoreErrorKind::Full,
             Mishap::UnknownNotWritten => StoreErrorKind::Unknown,
             Mishap::UnknownWritten => {
-                let _unheard = self.arena.commit(self.source, partition, rest);
+                let _unheard = self.arena.commit(self.caller, partition, rest);
                 StoreErrorKind::Unknown
             }
             Mishap::UnknownLate => {
-                self.arena.put_off(self.source, partition, rest);
+                self.arena.put_off(self.caller, partition, rest);
                 StoreErrorKind::Unknown
             }
             Mishap::CrashBefore | Mishap::CrashAfter => pending().await,
@@ -225,7 +225,7 @@ impl WakeStore for ActorStore {
 impl fmt::Debug for ActorStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ActorStore")
-            .field("source", &self.source)
+            .field("caller", &self.caller)
             .finish_non_exhaustive()
     }
 }

@@ -1,10 +1,12 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use dueline::memory::MemoryStore;
 use dueline::runtime::Clock;
 use dueline::store::{
-    BatchOutcome, Group, GroupOutcome, NamespaceStore, Partition, StoreError, StoreErrorKind,
+    Batch, BatchOutcome, Group, GroupOutcome, NamespaceStore, Partition, StoreError,
+    StoreErrorKind, Wake,
 };
 
 use super::{ActorStore, Ledger, Random};
@@ -18,6 +20,38 @@ pub enum Source {
     /// A verb of scheduling, or a write of the test.
     User,
 }
+
+/// Who asks, and which of those it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Caller {
+    pub(super) source: Source,
+    pub(super) owner: u64,
+}
+
+/// A batch that was committed, or the settles of a group, as a watcher of the arena sees it.
+#[derive(Debug)]
+pub struct Committed<'a> {
+    /// Who asked.
+    pub source: Source,
+    /// The number of the handle that asked, as given to [`Arena::actor_of`]; 0 without one.
+    pub owner: u64,
+    /// The partition.
+    pub partition: &'a Partition,
+    /// The batch; `None` for settles.
+    pub batch: Option<&'a Batch>,
+    /// The store's clock, in milliseconds since 1970.
+    pub now_ms: u64,
+    /// Every wake of the partition as the commit left it.
+    pub wakes: Vec<Wake>,
+    /// When it was asked for, by the monotonic part of the store's clock, if whoever asked had been told
+    /// before that the outcome is not known.
+    pub late_since: Option<Duration>,
+}
+
+/// A group that is committed later, and when it was asked for.
+type Late = (Caller, Partition, Group, Duration);
+
+type Watcher = Box<dyn FnMut(&Committed<'_>) + Send>;
 
 /// What befalls a call of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +89,8 @@ pub struct Arena {
     clock: ManualClock,
     faults: Mutex<Faults>,
     ledger: Mutex<Ledger>,
-    late: Mutex<Vec<(Source, Partition, Group)>>,
+    late: Mutex<Vec<Late>>,
+    watcher: Mutex<Option<Watcher>>,
 }
 
 impl Arena {
@@ -67,12 +102,24 @@ impl Arena {
             faults: Mutex::default(),
             ledger: Mutex::default(),
             late: Mutex::default(),
+            watcher: Mutex::default(),
         })
     }
 
     /// A handle of the store for one actor.
     pub fn actor(self: &Arc<Self>, source: Source) -> Arc<ActorStore> {
-        Arc::new(ActorStore::new(Arc::clone(self), source))
+        self.actor_of(source, 0)
+    }
+
+    /// A handle of the store by whose number a watcher knows its commits.
+    pub fn actor_of(self: &Arc<Self>, source: Source, owner: u64) -> Arc<ActorStore> {
+        let caller = Caller { source, owner };
+        Arc::new(ActorStore::new(Arc::clone(self), caller))
+    }
+
+    /// Shows each commit from now on to this watcher, in their order. It must not call the arena.
+    pub fn watch(&self, watcher: impl FnMut(&Committed<'_>) + Send + 'static) {
+        *self.watcher() = Some(Box::new(watcher));
     }
 
     /// The store inside, for looking at its rows.
@@ -140,8 +187,8 @@ impl Arena {
     pub fn land_late(&self) -> bool {
         let late = self.late().pop();
         match late {
-            Some((source, partition, group)) => {
-                let _unheard = self.commit(source, &partition, group);
+            Some((caller, partition, group, asked_at)) => {
+                let _unheard = self.commit_as(caller, &partition, group, Some(asked_at));
                 true
             }
             None => false,
@@ -153,8 +200,10 @@ impl Arena {
         self.late().clear();
     }
 
-    pub(super) fn put_off(&self, source: Source, partition: &Partition, group: Group) {
-        self.late().push((source, partition.clone(), group));
+    pub(super) fn put_off(&self, caller: Caller, partition: &Partition, group: Group) {
+        let asked_at = self.clock.monotonic();
+        self.late()
+            .push((caller, partition.clone(), group, asked_at));
     }
 
     /// Counts a call and says what befalls it.
@@ -196,9 +245,19 @@ impl Arena {
     /// Commits a group batch by batch, so that the ledger sees each, then its settles.
     pub(super) fn commit(
         &self,
-        source: Source,
+        caller: Caller,
         partition: &Partition,
         group: Group,
+    ) -> GroupOutcome {
+        self.commit_as(caller, partition, group, None)
+    }
+
+    fn commit_as(
+        &self,
+        caller: Caller,
+        partition: &Partition,
+        group: Group,
+        late_since: Option<Duration>,
     ) -> GroupOutcome {
         let mut done = GroupOutcome::default();
         let mut ledger = self.ledger();
@@ -206,8 +265,9 @@ impl Arena {
             match block_on(self.memory.apply(partition, batch.clone())) {
                 Ok(BatchOutcome::Committed) => {
                     done.outcomes.push(BatchOutcome::Committed);
-                    ledger.committed(source, partition, &batch, self.now_ms());
+                    ledger.committed(caller.source, partition, &batch, self.now_ms());
                     ledger.check_wakes(partition, &self.memory.wakes(), self.now_ms());
+                    self.show(caller, partition, Some(&batch), late_since);
                 }
                 Ok(lost) => {
                     done.outcomes.push(lost);
@@ -223,9 +283,35 @@ impl Arena {
             batches: Vec::new(),
             settles: group.settles,
         };
+        let has_settles = !settles.settles.is_empty();
         done.next_wakes_ms = block_on(self.memory.apply_all(partition, settles)).next_wakes_ms;
         ledger.check_wakes(partition, &self.memory.wakes(), self.now_ms());
+        if has_settles {
+            self.show(caller, partition, None, late_since);
+        }
         done
+    }
+
+    fn show(
+        &self,
+        caller: Caller,
+        partition: &Partition,
+        batch: Option<&Batch>,
+        late_since: Option<Duration>,
+    ) {
+        if let Some(watcher) = self.watcher().as_mut() {
+            let mut wakes = self.memory.wakes();
+            wakes.retain(|wake| wake.partition == *partition);
+            watcher(&Committed {
+                source: caller.source,
+                owner: caller.owner,
+                partition,
+                batch,
+                now_ms: self.now_ms(),
+                wakes,
+                late_since,
+            });
+        }
     }
 
     fn now_ms(&self) -> u64 {
@@ -236,8 +322,12 @@ impl Arena {
         self.faults.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn late(&self) -> MutexGuard<'_, Vec<(Source, Partition, Group)>> {
+    fn late(&self) -> MutexGuard<'_, Vec<Late>> {
         self.late.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn watcher(&self) -> MutexGuard<'_, Option<Watcher>> {
+        self.watcher.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,15 +1,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use dueline::rows::{
     NameKey, NameRow, PauseKey, TimerKey, TimerRow, class, class_end, class_start, is_of_class,
     lane_head,
 };
 use dueline::store::{Batch, Key, Partition, Value, Wake, Write};
-use dueline::timers::{DueTimer, TimerKind};
+use dueline::timers::TimerKind;
 
 use super::Source;
 use super::diff::{Change, Place, changes};
+use super::{cuts_of, effects_of};
 
 /// One scheduling of one timer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,49 +21,6 @@ pub struct Occurrence {
     pub generation: u64,
     /// The caller's identity of the timer.
     pub reference: Bytes,
-}
-
-const EFFECT: &[u8] = b"fx/";
-const CUT: &[u8] = b"cut/";
-
-fn marker(prefix: &[u8], of: &Occurrence) -> Key {
-    let mut key = BytesMut::new();
-    key.put_slice(prefix);
-    key.put_u8(of.kind.0);
-    key.put_u64(of.generation);
-    key.put_slice(&of.reference);
-    key.freeze()
-}
-
-fn marked(prefix: &[u8], key: &Key) -> Option<Occurrence> {
-    let rest = key.strip_prefix(prefix)?;
-    let (kind, rest) = rest.split_first()?;
-    let (generation, reference) = rest.split_first_chunk::<8>()?;
-    Some(Occurrence {
-        kind: TimerKind(*kind),
-        generation: u64::from_be_bytes(*generation),
-        reference: Bytes::copy_from_slice(reference),
-    })
-}
-
-/// The row a handler puts to say that this run took effect. A batch in which a timer ends (done, or
-/// scheduled again) must hold its key, and no other batch ever may.
-pub fn effect_key(timer: &DueTimer) -> Key {
-    effect_key_of(&Occurrence {
-        kind: timer.kind(),
-        generation: timer.generation(),
-        reference: timer.reference().clone(),
-    })
-}
-
-/// The row that says that this occurrence took effect.
-pub fn effect_key_of(occurrence: &Occurrence) -> Key {
-    marker(EFFECT, occurrence)
-}
-
-/// The row a handler puts to say that its batch removes this other timer.
-pub fn cut_key(occurrence: &Occurrence) -> Key {
-    marker(CUT, occurrence)
 }
 
 /// Every row as the committed batches left it, and every rule that one of them broke.
@@ -113,14 +71,9 @@ impl Ledger {
         self.broken.push(rule.into());
     }
 
-    /// Takes a committed batch in and holds it to the rules.
-    pub(super) fn committed(
-        &mut self,
-        source: Source,
-        partition: &Partition,
-        batch: &Batch,
-        now_ms: u64,
-    ) {
+    /// Takes a committed batch in and holds it to the rules. An [`Arena`](super::Arena) does it by itself;
+    /// another store shows its commits in their order, with the wall clock of each in milliseconds.
+    pub fn committed(&mut self, source: Source, partition: &Partition, batch: &Batch, now_ms: u64) {
         self.latest_ms = self.latest_ms.max(now_ms);
         let rows = self.rows.entry(partition.clone()).or_default();
         let before = rows.clone();
@@ -138,8 +91,8 @@ impl Ledger {
             self.resumes += 1;
         }
         let found = changes(&before, rows, batch);
-        let mut effects: BTreeSet<Occurrence> = markers(batch, EFFECT);
-        let cuts = markers(batch, CUT);
+        let mut effects = effects_of(batch);
+        let cuts = cuts_of(batch);
         for change in &found {
             self.judge(source, partition, change, &effects, &cuts, now_ms);
             if let Change::Gone { occurrence, .. } = change {
@@ -249,8 +202,9 @@ impl Ledger {
         }
     }
 
-    /// Every lane that is not paused has a wake at or before its first row, or now.
-    pub(super) fn check_wakes(&mut self, partition: &Partition, wakes: &[Wake], now_ms: u64) {
+    /// Every lane that is not paused has a wake at or before its first row, or now. To be shown all wakes
+    /// that are stored behind a commit.
+    pub fn check_wakes(&mut self, partition: &Partition, wakes: &[Wake], now_ms: u64) {
         self.latest_ms = self.latest_ms.max(now_ms);
         let Some(rows) = self.rows.get(partition) else {
             return;
@@ -289,12 +243,4 @@ impl Ledger {
             })
             .collect()
     }
-}
-
-fn markers(batch: &Batch, prefix: &[u8]) -> BTreeSet<Occurrence> {
-    let puts = batch.writes.iter().filter_map(|write| match write {
-        Write::Put(key, _) => marked(prefix, key),
-        Write::Delete(_) => None,
-    });
-    puts.collect()
 }

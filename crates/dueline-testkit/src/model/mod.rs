@@ -13,13 +13,17 @@
 mod actor;
 mod arena;
 mod diff;
+mod effects;
 mod ledger;
 mod random;
 pub mod script;
 mod tasks;
 
 pub use actor::ActorStore;
-pub use arena::{Arena, Mishap, Source};
-pub use ledger::{Ledger, Occurrence, cut_key, effect_key, effect_key_of};
+pub use arena::{Arena, Committed, Mishap, Source};
+pub use effects::{
+    EffectTold, cut_key, cuts_of, effect_key, effect_key_of, effects_of, effects_told, mark_effect,
+};
+pub use ledger::{Ledger, Occurrence};
 pub use random::Random;
 pub use tasks::Tasks;

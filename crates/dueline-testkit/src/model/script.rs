@@ -1,6 +1,6 @@
 //! A handler whose timers carry what is to become of them: every way a run can end, as data.
 //!
-//! Each run that takes effect puts its [`effect_key`], by which a history is judged.
+//! Each run that takes effect puts its [`mark_effect`], by which a history is judged.
 
 use std::future::{pending, poll_fn};
 use std::task::Poll;
@@ -14,7 +14,7 @@ use dueline::timers::{
 };
 use dueline::{BoxFuture, Bytes};
 
-use super::{Occurrence, Random, cut_key, effect_key};
+use super::{Occurrence, Random, cut_key, mark_effect};
 
 /// What a timer does when it runs. `times` is how many runs fail before one succeeds, or how often
 /// it goes on.
@@ -58,10 +58,12 @@ pub enum Op {
     Hang,
     /// Writes the name of its own timer, which no handler may.
     OwnName,
+    /// Goes on, a second after each due.
+    Recur,
 }
 
 /// Every operation, in the order of their numbers in a payload.
-pub const OPS: [Op; 19] = [
+pub const OPS: [Op; 20] = [
     Op::Done,
     Op::Log,
     Op::Count,
@@ -81,12 +83,16 @@ pub const OPS: [Op; 19] = [
     Op::Sleep,
     Op::Hang,
     Op::OwnName,
+    Op::Recur,
 ];
 
 /// The kinds of scripted timers.
 pub const KINDS: [TimerKind; 4] = [TimerKind(16), TimerKind(17), TimerKind(18), TimerKind(19)];
 /// The references of scripted timers: few, so that they meet.
 pub const REFERENCES: [&str; 5] = ["a", "b", "c", "d", "e"];
+
+/// How far apart the dues of [`Op::Recur`] are.
+pub const RECUR_MS: u64 = 1_000;
 
 /// A payload: the operation, how often, and a target.
 pub fn payload(op: Op, times: u8, kind: TimerKind, reference: &str) -> Bytes {
@@ -125,7 +131,8 @@ pub fn random_payload(random: &mut Random) -> Bytes {
         0..4 => random.pick(&[Op::Log, Op::Count, Op::Tally, Op::Done]),
         _ => random.pick(&TIMELESS),
     };
-    let times = u8::try_from(random.below(4)).unwrap_or(0);
+    // Where attempts are few, five failures end in the dead class.
+    let times = u8::try_from(random.below(6)).unwrap_or(0);
     payload(op, times, random.pick(&KINDS), random.pick(&REFERENCES))
 }
 
@@ -156,7 +163,7 @@ impl Told {
 }
 
 /// Runs its payload.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Script {
     /// The host of the process it runs in: what it schedules draws its generation here.
     pub runtime: Runtime,
@@ -170,7 +177,7 @@ impl Script {
             && target.kind == timer.kind()
             && target.reference == *timer.reference();
         let failing = timer.attempt() <= u16::from(times);
-        let done = Batch::new().put(effect_key(timer), "");
+        let done = mark_effect(Batch::new(), timer, None);
         match op {
             Op::Log => Ok(Fired::Done(self.log(ctx, timer, done).await?)),
             Op::Count => Ok(Fired::Done(count(ctx, timer, times, done).await?)),
@@ -191,7 +198,7 @@ impl Script {
                 Ok(Fired::Done(self.log(ctx, timer, done).await?))
             }
             Op::Hang if failing => pending().await,
-            Op::OwnName if failing => {
+            Op::OwnName if failing && timer.is_named() => {
                 let own = NameKey {
                     kind: timer.kind(),
                     reference: timer.reference().clone(),
@@ -210,20 +217,20 @@ impl Script {
                     Batch::new().put("dead", timer.reference().clone())
                 },
             }),
-            Op::Reschedule if times > 0 => Ok(Fired::Reschedule {
-                due_at_ms: if times.is_multiple_of(2) {
+            Op::Reschedule if times > 0 => {
+                let due_at_ms = if times.is_multiple_of(2) {
                     ctx.now_ms() + 700
                 } else {
                     timer.due_at_ms().saturating_sub(50)
-                },
-                payload: payload(
-                    op,
-                    times - 1,
-                    target.kind,
-                    std::str::from_utf8(&target.reference)?,
-                ),
-                batch: self.log(ctx, timer, done).await?,
-            }),
+                };
+                self.go_on(ctx, timer, (op, times - 1, &target), due_at_ms)
+                    .await
+            }
+            Op::Recur if times > 0 => {
+                let due_at_ms = timer.due_at_ms() + RECUR_MS;
+                self.go_on(ctx, timer, (op, times - 1, &target), due_at_ms)
+                    .await
+            }
             Op::Cut if !is_own => Ok(Fired::Done(cut(ctx, &target, done).await?)),
             Op::Replace if !is_own => {
                 let batch = cut(ctx, &target, done).await?;
@@ -238,6 +245,22 @@ impl Script {
             Op::Undecodable if times > 1 => Err(HandlerError::undecodable("as told")),
             _ => Ok(Fired::Done(done)),
         }
+    }
+
+    async fn go_on(
+        &self,
+        ctx: &TimerCtx<'_>,
+        timer: &DueTimer,
+        (op, times, target): (Op, u8, &NameKey),
+        due_at_ms: u64,
+    ) -> Result<Fired, HandlerError> {
+        let reference = std::str::from_utf8(&target.reference)?;
+        let done = mark_effect(Batch::new(), timer, Some(due_at_ms));
+        Ok(Fired::Reschedule {
+            due_at_ms,
+            payload: payload(op, times, target.kind, reference),
+            batch: self.log(ctx, timer, done).await?,
+        })
     }
 
     async fn log(
@@ -409,7 +432,7 @@ impl DetachedHandler for Script {
 
     fn call<'a>(
         &'a self,
-        _ctx: &'a TimerCtx<'a>,
+        _: &'a TimerCtx<'a>,
         timer: &'a DueTimer,
     ) -> BoxFuture<'a, Result<(), HandlerError>> {
         Box::pin(async move {

@@ -59,16 +59,17 @@ impl Scheduler {
                 self.status.worst_lateness_ms.max(report.worst_lateness_ms);
         }
         let settled: Vec<_> = done.next_wakes.iter().map(|(kind, _)| *kind).collect();
-        // A lane that found no slot keeps its wake; any other that was not settled was refused.
-        let without_slot: Vec<_> = served
-            .into_iter()
-            .filter(|kind| !settled.contains(kind))
-            .collect();
+        // A lane that found no slot keeps its wake, and so does one that the budget left no fire for.
+        // Any other that was not settled was refused.
         let found_none = |kind: &TimerKind| {
             let counts = report.per_kind.get(kind);
             self.is_detached(*kind) && counts.is_some_and(|counts| counts.deferred > 0)
         };
-        let refused = report.held_back || !without_slot.iter().all(found_none);
+        let (without_slot, left_over): (Vec<_>, Vec<_>) = served
+            .into_iter()
+            .filter(|kind| !settled.contains(kind))
+            .partition(found_none);
+        let refused = report.held_back || (!left_over.is_empty() && !report.stopped_on_budget);
         let due_again = done
             .next_wakes
             .iter()

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use dueline::store::{NamespaceStore, WakeStore};
 
 use crate::looks::Looks;
-use crate::spawn::Spawn;
+use crate::task_host::TaskHost;
 use watched::{Abandoned, Watched};
 
 /// A store whose commits wake the driver that runs on it. Cheap to clone; clones are one store.
@@ -34,7 +34,7 @@ impl DriverStore {
     }
 
     /// The same, with commits whose callers have gone finished by this host.
-    pub(crate) fn hosted(store: Arc<dyn WakeStore>, host: Option<Arc<dyn Spawn>>) -> Self {
+    pub(crate) fn hosted(store: Arc<dyn WakeStore>, host: Option<Arc<dyn TaskHost>>) -> Self {
         let looks = Arc::new(Looks::default());
         Self {
             watched: Arc::new(Watched::new(

@@ -16,14 +16,14 @@ use dueline::timers::KindSet;
 use super::earliest::Earliest;
 use crate::looks::Looks;
 use crate::signal::block_on;
-use crate::spawn::Spawn;
+use crate::task_host::TaskHost;
 
 /// What becomes of a commit whose caller stops waiting.
 #[derive(Clone, Debug)]
 pub(super) enum Abandoned {
     /// It is run to its end, and the driver is told then: by this host, or by the async runtime at
     /// hand or a thread.
-    RunsOn(Option<Arc<dyn Spawn>>),
+    RunsOn(Option<Arc<dyn TaskHost>>),
     /// It is dropped, and the driver is told at once, in case it commits all the same.
     Dropped,
 }

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use dueline::timers::{Claim, ClaimedCall, FinishedCall, TimerKind};
 
 use crate::busy::Busy;
-use crate::spawn::{Abort, Spawn};
+use crate::task_host::{Abort, TaskHost};
 
 /// The detached calls under way, each a task of the async runtime.
 pub(crate) struct Calls {
-    runtime: Arc<dyn Spawn>,
+    runtime: Arc<dyn TaskHost>,
     busy: Busy,
     table: Mutex<Table>,
 }
@@ -37,7 +37,7 @@ pub(crate) enum CallEnd {
 }
 
 impl Calls {
-    pub(crate) fn new(runtime: Arc<dyn Spawn>, busy: Busy) -> Self {
+    pub(crate) fn new(runtime: Arc<dyn TaskHost>, busy: Busy) -> Self {
         Self {
             runtime,
             busy,

@@ -101,7 +101,8 @@ pub(crate) fn tick(
 ) -> impl Future<Output = ()> + Send + 'static {
     let report = Report::new(&shared, None, Event::Ticked(turn.partition.clone(), None));
     async move {
-        began.set(shared.engine.runtime().monotonic());
+        let began_at = shared.engine.runtime().monotonic();
+        began.set(began_at);
         let mut state = shared.engine.start_tick(shared.budget);
         let request = TickRequest {
             partition: &turn.partition,
@@ -109,6 +110,7 @@ pub(crate) fn tick(
             cautious_until_ms: shared.cautious_until_ms,
         };
         let tick = shared.engine.tick(request, &mut state).await;
+        shared.host.ticked(&turn.partition, began_at, &tick.report);
         for call in tick.calls {
             let of_call = Arc::clone(&shared);
             shared.calls.run(call, move |end| end_call(&of_call, end));

@@ -2,6 +2,7 @@ use super::state::State;
 use super::transaction::Transaction;
 use super::{BackendNow, Fault, MemoryStore};
 use crate::future::BoxFuture;
+use crate::mutants::{Mutant, planted};
 use crate::store::{
     Batch, BatchOutcome, Capabilities, Group, GroupOutcome, NamespaceStore, Partition,
     PartitionStats, StoreError, Wake, WakeSettle, validate_batch, validate_group,
@@ -24,7 +25,9 @@ impl MemoryStore {
         if let Some(failure) = transaction.first_failure(&batch.preconditions, now) {
             return Ok(failure);
         }
-        for write in batch.writes {
+        let torn = usize::from(planted(Mutant::BatchIsTorn));
+        let written = batch.writes.len().saturating_sub(torn);
+        for write in batch.writes.into_iter().take(written) {
             transaction.write(write);
         }
         if bound.is_some_and(|bound| transaction.bytes() > bound) {
@@ -44,7 +47,7 @@ impl MemoryStore {
                 Ok(outcome) => {
                     let committed = outcome.is_committed();
                     done.outcomes.push(outcome);
-                    if !committed {
+                    if !committed && !planted(Mutant::GroupGoesOnAfterLoss) {
                         invalid = None;
                         break;
                     }
@@ -85,7 +88,24 @@ fn settle_lane(
         served.at_ms = at_ms;
         state.wakes.remove(&served);
     }
-    let next_ms = state.lane_wants_ms(partition, kind, now.or_zero())?;
+    if planted(Mutant::SettleForgetsWake) {
+        return None;
+    }
+    #[cfg(dueline_mutants)]
+    if planted(Mutant::SettleFromEarlierRead) {
+        let next_ms = state.head_seen_ms(partition, kind, now.or_zero())?;
+        state.wakes.arm(partition, kind, next_ms);
+        return Some(next_ms);
+    }
+    let late_ms = if planted(Mutant::SettleSetsWakeLate) {
+        1_000
+    } else {
+        0
+    };
+    let next_ms = state.lane_wants_ms(partition, kind, now.or_zero())? + late_ms;
+    if planted(Mutant::FullLaneDropsWake) && next_ms <= now.or_zero() {
+        return None;
+    }
     state.wakes.arm(partition, kind, next_ms);
     Some(next_ms)
 }

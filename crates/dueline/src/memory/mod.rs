@@ -29,6 +29,8 @@
 
 mod commit;
 mod fault;
+#[cfg(dueline_mutants)]
+mod heads_seen;
 mod read;
 mod state;
 mod transaction;

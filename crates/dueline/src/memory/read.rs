@@ -39,6 +39,8 @@ impl ReadStore for MemoryStore {
     ) -> BoxFuture<'a, Result<ScanPage, StoreError>> {
         Box::pin(async move {
             validate_ranges(std::slice::from_ref(range))?;
+            #[cfg(dueline_mutants)]
+            self.lock().note_heads(partition);
             Ok(self.lock().scan(partition, range))
         })
     }
@@ -50,6 +52,8 @@ impl ReadStore for MemoryStore {
     ) -> BoxFuture<'a, Result<Vec<ScanPage>, StoreError>> {
         Box::pin(async move {
             validate_ranges(ranges)?;
+            #[cfg(dueline_mutants)]
+            self.lock().note_heads(partition);
             let state = self.lock();
             Ok(ranges
                 .iter()

@@ -24,6 +24,8 @@ pub(super) struct State {
     bytes: u64,
     pub(super) wakes: WakeIndex,
     pub(super) fault: Option<Fault>,
+    #[cfg(dueline_mutants)]
+    pub(super) heads_seen: super::heads_seen::HeadsSeen,
 }
 
 impl State {

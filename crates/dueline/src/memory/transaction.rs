@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use super::BackendNow;
 use super::state::{State, wake_at_ms};
+use crate::mutants::{Mutant, planted};
 use crate::rows::{PauseKey, lane_head};
 use crate::store::{BatchOutcome, Key, Partition, Precondition, Value, Write};
 
@@ -100,6 +101,7 @@ impl<'a> Transaction<'a> {
                 }
             } else if before.is_some()
                 && !is_there
+                && !planted(Mutant::ResumeSetsNoWake)
                 && let Ok(PauseKey { kind }) = PauseKey::decode(key)
                 && let Some(at_ms) = self.state.lane_wants_ms(self.partition, kind, now_ms)
             {

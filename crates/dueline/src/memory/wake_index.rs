@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
+use crate::mutants::{Mutant, planted};
 use crate::store::{Partition, Wake, WakeCursor};
 use crate::timers::{KindSet, TimerKind};
 
@@ -17,7 +18,10 @@ impl WakeIndex {
     pub(super) fn arm(&mut self, partition: &Partition, kind: TimerKind, at_ms: u64) -> bool {
         let lanes = self.by_lane.entry(partition.clone()).or_default();
         let lane = lanes.entry(kind).or_default();
-        if lane.first().is_some_and(|first_ms| *first_ms <= at_ms) {
+        if lane
+            .first()
+            .is_some_and(|first_ms| *first_ms <= at_ms || planted(Mutant::PutTrustsAnyWake))
+        {
             return false;
         }
         lane.insert(at_ms);

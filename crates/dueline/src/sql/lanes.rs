@@ -15,6 +15,7 @@ use super::transaction::Transaction;
 use super::writer::Lane;
 use crate::kind::TimerKind;
 use crate::limits::DUE_MS_MAX;
+use crate::mutants::{Mutant, planted};
 use crate::rows::{PauseKey, TimerKey, class, class_start, lane_head};
 use crate::store::{Key, StoreError};
 
@@ -140,7 +141,7 @@ impl Transaction<'_> {
     /// Makes sure of a wake at or before `at` and returns the one known.
     fn arm_lane(&self, lane: Lane, at: i64, known: Option<i64>) -> Result<i64, StoreError> {
         if let Some(earlier) = known {
-            if earlier <= at {
+            if earlier <= at || planted(Mutant::PutTrustsAnyWake) {
                 return Ok(earlier);
             }
             delete_wake(self.conn, lane, earlier)?;
@@ -170,6 +171,15 @@ impl Transaction<'_> {
                 delete_wake(self.conn, lane, at)?;
             }
         }
+        let late_ms = if planted(Mutant::SettleSetsWakeLate) {
+            1_000
+        } else {
+            0
+        };
+        wake = wake.map(|at| at + late_ms).filter(|at| {
+            let is_dropped = *at <= now && planted(Mutant::FullLaneDropsWake);
+            !is_dropped && !planted(Mutant::SettleForgetsWake)
+        });
         if let Some(at) = wake {
             insert_wake(self.conn, lane, at)?;
         }

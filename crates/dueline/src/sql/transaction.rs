@@ -6,6 +6,7 @@ use super::conn::{SqlConn, SqlParam, exists, first_blob};
 use super::lanes::LaneWork;
 use super::statements as sql;
 use super::writer::{Lane, MemoryChange, Writer};
+use crate::mutants::{Mutant, planted};
 use crate::rows::{PauseKey, lane_head};
 use crate::store::{Group, GroupOutcome, Key, Partition, StoreError, Value, validate_group};
 
@@ -77,7 +78,7 @@ impl<'a> Transaction<'a> {
                 Ok(done) => {
                     let committed = done.is_committed();
                     outcome.outcomes.push(done);
-                    if !committed {
+                    if !committed && !planted(Mutant::GroupGoesOnAfterLoss) {
                         refusal = None;
                         break;
                     }
@@ -192,7 +193,9 @@ impl<'a> Transaction<'a> {
             }
             return;
         }
-        if let Ok(pause) = PauseKey::decode(key) {
+        if let Ok(pause) = PauseKey::decode(key)
+            && !planted(Mutant::ResumeSetsNoWake)
+        {
             self.lanes
                 .entry((part, pause.kind.0))
                 .or_default()

@@ -10,6 +10,7 @@ use super::run::CLAIM_SLACK_MS;
 use super::slots::Slot;
 use super::{DetachedHandler, DueTimer, Fired, HandlerError, RetryPolicy, TimerCtx, TimerKind};
 use crate::future::{BoxFuture, MaybeSendSync, catch_panic, or_deadline};
+use crate::mutants::{Mutant, planted};
 use crate::runtime::Runtime;
 use crate::store::{NamespaceStore, Partition};
 
@@ -145,6 +146,9 @@ impl ClaimedCall {
     fn time_left(&self) -> Duration {
         let waited = self.runtime.monotonic().saturating_sub(self.since);
         let deadline = self.deadline();
+        if planted(Mutant::CallOutlivesClaim) {
+            return deadline;
+        }
         deadline
             .saturating_add(LATE_START_MAX)
             .saturating_sub(waited)

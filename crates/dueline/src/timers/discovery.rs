@@ -4,6 +4,7 @@ use super::lane::{Lane, PAGE_ROWS};
 use super::tick::TickRun;
 use super::{KindSet, TimerKind};
 use crate::limits::SCAN_RANGES_MAX;
+use crate::mutants::{Mutant, planted};
 use crate::rows::{PauseKey, TimerKey, class, class_end, class_start, lane_head};
 use crate::store::{Key, LaneWake, ScanPage, ScanRange, StoreError};
 
@@ -64,7 +65,7 @@ impl<'a> TickRun<'a> {
                 kinds.insert(head.kind);
             }
         }
-        if page.next.is_none() {
+        if page.next.is_none() || planted(Mutant::UnknownRowsHideKinds) {
             for kind in kinds.iter() {
                 if let Some(mut lane) = self.open_lane(kind) {
                     let rows = page
@@ -112,7 +113,9 @@ impl<'a> TickRun<'a> {
     async fn note_paused(&mut self, mut page: ScanPage) -> Result<(), StoreError> {
         loop {
             for (key, _) in &page.rows {
-                if let Ok(key) = PauseKey::decode(key) {
+                if let Ok(key) = PauseKey::decode(key)
+                    && !planted(Mutant::PauseIgnored)
+                {
                     self.paused.insert(key.kind);
                 }
             }
@@ -160,7 +163,9 @@ impl<'a> TickRun<'a> {
         let registration = self.engine.registry.get(kind);
         if registration.is_none() && kind.is_valid() {
             self.report.unknown_lanes += 1;
-            return None;
+            if !planted(Mutant::UnknownKindWritten) {
+                return None;
+            }
         }
         if self.paused.contains(kind) {
             self.report.paused_lanes += 1;

@@ -11,6 +11,9 @@ pub struct DueTimer {
     header: Header,
     payload: Bytes,
     now_ms: u64,
+    /// The due in the key under which it was found due: of a timer that this process has claimed, the
+    /// one before the claim.
+    found_due_ms: u64,
 }
 
 impl DueTimer {
@@ -30,6 +33,7 @@ impl DueTimer {
             header: Header::default(),
             payload: payload.into(),
             now_ms: 0,
+            found_due_ms: 0,
         }
     }
 
@@ -44,6 +48,7 @@ impl DueTimer {
     #[must_use]
     pub fn with_times(mut self, due_at_ms: u64, now_ms: u64) -> Self {
         self.key.due_ms = due_at_ms;
+        self.found_due_ms = due_at_ms;
         self.header.original_due_ms = due_at_ms;
         self.now_ms = now_ms;
         self
@@ -51,11 +56,25 @@ impl DueTimer {
 
     pub(crate) fn new(key: TimerKey, row: TimerRow, now_ms: u64) -> Self {
         Self {
+            found_due_ms: key.due_ms,
             key,
             header: row.header,
             payload: row.payload,
             now_ms,
         }
+    }
+
+    /// The same timer, claimed since it was found due at this time.
+    #[must_use]
+    pub(crate) fn found_due_at(mut self, found_due_ms: u64) -> Self {
+        self.found_due_ms = found_due_ms;
+        self
+    }
+
+    /// When it was found due. The engine moves it to no earlier due: a clock that was set back since
+    /// then must not let it take effect before it is due again by that clock.
+    pub(crate) fn found_due_ms(&self) -> u64 {
+        self.found_due_ms
     }
 
     pub(crate) fn header(&self) -> &Header {

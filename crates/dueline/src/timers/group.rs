@@ -8,6 +8,7 @@ use super::planned::{Effect, Planned};
 use super::tick::TickRun;
 use super::{DueTimer, TimerKind};
 use crate::limits::{BATCH_BYTES_MAX, GROUP_TIMERS_MAX};
+use crate::mutants::{Mutant, planted};
 use crate::rows::{class, is_of_class, lane_head};
 use crate::store::{Batch, BatchOutcome, Group, StoreError, StoreErrorKind, WakeSettle, Write};
 
@@ -165,7 +166,11 @@ impl TickRun<'_> {
                 Some(BatchOutcome::Committed) => self.committed(&row, planned),
                 Some(lost) => {
                     self.halvings = self.halvings.saturating_add(1);
-                    self.put_back(items.collect());
+                    if planted(Mutant::GroupNotRunAgain) {
+                        self.staged.items.extend(items);
+                    } else {
+                        self.put_back(items.collect());
+                    }
                     self.lost(row, planned, lost).await;
                     return false;
                 }
@@ -230,6 +235,7 @@ impl TickRun<'_> {
                     return;
                 };
                 let (key, value, _) = to.row(&timer);
+                let found_due_ms = timer.found_due_ms();
                 let claimed = DueRow::new(key, value);
                 let registration = self.engine.registry.get(kind);
                 if let (Some(timer), Some(registration)) =
@@ -238,7 +244,7 @@ impl TickRun<'_> {
                     self.calls.push(ClaimedCall {
                         claim: Claim {
                             partition: self.partition.clone(),
-                            timer,
+                            timer: timer.found_due_at(found_due_ms),
                         },
                         registration: registration.clone(),
                         store: std::sync::Arc::clone(self.engine.timers.store()),
@@ -264,6 +270,9 @@ impl TickRun<'_> {
                 continue;
             }
             match write {
+                Write::Put(key, value) if planted(Mutant::PastRescheduleFiresAgain) => {
+                    self.push_front(DueRow::new(key.clone(), value.clone()));
+                }
                 Write::Put(..) => {
                     self.removed.remove(key);
                     self.put.insert(key.clone());
@@ -342,6 +351,10 @@ impl DueRow {
     pub(super) fn decode(&self, now_ms: u64) -> Option<DueTimer> {
         let key = crate::rows::TimerKey::decode(&self.key).ok()?;
         let row = crate::rows::TimerRow::decode(&self.value).ok()?;
-        Some(DueTimer::new(key, row, now_ms))
+        let timer = DueTimer::new(key, row, now_ms);
+        Some(match self.found_due_ms {
+            Some(found_due_ms) => timer.found_due_at(found_due_ms),
+            None => timer,
+        })
     }
 }

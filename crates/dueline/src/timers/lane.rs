@@ -25,6 +25,8 @@ pub(crate) struct DueRow {
     pub(crate) name: Option<NameGuard>,
     /// Whether this tick claimed the row for a cautious run.
     pub(crate) claimed_here: bool,
+    /// The due in the key before that claim.
+    pub(crate) found_due_ms: Option<u64>,
 }
 
 impl DueRow {
@@ -36,6 +38,7 @@ impl DueRow {
             replans: 0,
             name: None,
             claimed_here: false,
+            found_due_ms: None,
         }
     }
 }

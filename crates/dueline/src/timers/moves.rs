@@ -5,6 +5,7 @@
 
 use super::DueTimer;
 use crate::limits::{BATCH_BYTES_MAX, DUE_MS_MAX, KEY_BYTES_MAX};
+use crate::mutants::{Mutant, planted};
 use crate::rows::{
     DeadKey, DeadReason, DeadRow, Failure, Flags, Header, NameKey, NameRow, QuarantineKey,
     TimerKey, TimerRow,
@@ -30,7 +31,7 @@ impl Move {
     /// attempts.
     pub(crate) fn retry(timer: &DueTimer, due_ms: u64, attempt: u16, failure: Failure) -> Self {
         Self::Later {
-            due_ms,
+            due_ms: due_ms.max(timer.found_due_ms()),
             header: Header {
                 flags: Flags {
                     claimed: false,
@@ -38,7 +39,11 @@ impl Move {
                 },
                 attempt,
                 failure: Some(failure),
-                ..timer.header().clone()
+                original_due_ms: if planted(Mutant::RetryChangesDueAsAsked) {
+                    due_ms
+                } else {
+                    timer.header().original_due_ms
+                },
             },
         }
     }
@@ -53,7 +58,9 @@ impl Move {
                     claimed: true,
                     ..timer.flags()
                 },
-                attempt: header.attempt.saturating_add(1),
+                attempt: header
+                    .attempt
+                    .saturating_add(u16::from(!planted(Mutant::ClaimNotCounted))),
                 ..header.clone()
             },
         }
@@ -63,13 +70,15 @@ impl Move {
     pub(crate) fn release(timer: &DueTimer, due_ms: u64) -> Self {
         let header = timer.header();
         Self::Later {
-            due_ms,
+            due_ms: due_ms.max(timer.found_due_ms()),
             header: Header {
                 flags: Flags {
                     claimed: false,
                     ..timer.flags()
                 },
-                attempt: header.attempt.saturating_sub(1),
+                attempt: header
+                    .attempt
+                    .saturating_sub(u16::from(!planted(Mutant::ReleaseCharges))),
                 ..header.clone()
             },
         }
@@ -118,9 +127,14 @@ impl Move {
                     ..timer.key().clone()
                 };
                 let name = NameRow::of(&key, header);
+                let kept = if planted(Mutant::MoveCutsPayload) {
+                    1
+                } else {
+                    usize::MAX
+                };
                 let row = TimerRow {
                     header: header.clone(),
-                    payload: timer.payload().clone(),
+                    payload: timer.payload().slice(..timer.payload().len().min(kept)),
                 };
                 (key.encode(), row.encode(), name)
             }
@@ -152,7 +166,12 @@ impl Move {
 /// The guards that a timer is the one that was read: its row, and its name row if it is named.
 pub(crate) fn guards(timer: &DueTimer, name: &NameGuard) -> Vec<Precondition> {
     let mut guards = vec![Precondition::Present(timer.key().encode())];
-    if let NameGuard::Row { key, value, .. } = name {
+    if planted(Mutant::FireWithoutPresent) {
+        guards.clear();
+    }
+    if let NameGuard::Row { key, value, .. } = name
+        && !planted(Mutant::MoveWithoutNameGuard)
+    {
         guards.push(Precondition::Equals(key.clone(), value.clone()));
     }
     guards
@@ -227,11 +246,13 @@ pub(crate) fn move_batch(
     };
     batch.preconditions.extend(guards(timer, name));
     batch.preconditions.extend(effects.preconditions);
-    batch = batch
-        .require_absent(key.clone())
-        .delete(timer.key().encode())
-        .put(key, value);
-    if let NameGuard::Row { key, .. } = name {
+    if !planted(Mutant::MoveWithoutAbsent) {
+        batch = batch.require_absent(key.clone());
+    }
+    batch = batch.delete(timer.key().encode()).put(key, value);
+    if let NameGuard::Row { key, .. } = name
+        && !planted(Mutant::MoveLeavesNameBehind)
+    {
         batch = batch.put(key.clone(), name_row.encode());
     }
     batch
@@ -250,7 +271,14 @@ pub(crate) fn quarantine_batch(key: &Key, value: &Value, place: &QuarantineKey) 
         .require(guard)
         .require_absent(place.encode())
         .delete(key.clone())
-        .put(place.encode(), value.clone());
+        .put(
+            place.encode(),
+            if planted(Mutant::QuarantineLosesBytes) {
+                Value::new()
+            } else {
+                value.clone()
+            },
+        );
     batch.uses_reserve = true;
     batch
 }

@@ -7,6 +7,7 @@ use super::planned::{Effect, Planned, Planning};
 use super::run::claim_bounds;
 use super::tick::TickRun;
 use super::{DueTimer, RetryPolicy};
+use crate::mutants::{Mutant, planted};
 use crate::store::{Batch, BatchOutcome, StoreError};
 
 /// How often a run is planned again in one tick because a guard of its batch was lost.
@@ -165,6 +166,18 @@ impl<'a> TickRun<'a> {
     /// The commit's outcome is not known: the row says what became of it.
     pub(super) async fn doubtful(&mut self, row: DueRow, planned: Planned) {
         let kind = row.kind();
+        if matches!(planned.effect, Effect::Claimed { .. }) && planted(Mutant::DoubtfulClaimIsRun) {
+            return self.committed(&row, planned);
+        }
+        if planted(Mutant::UnknownIsCommitted) {
+            let gone = Batch::new().delete(row.key);
+            return drop(self.store.apply(self.partition, gone).await);
+        }
+        if planted(Mutant::UnknownRunsUnguarded) {
+            let mut again = planned.batch;
+            again.preconditions.clear();
+            return drop(self.store.apply(self.partition, again).await);
+        }
         match self.store.get(self.partition, &row.key).await {
             Ok(Some(_)) if matches!(planned.effect, Effect::Claimed { .. }) => {
                 // Nothing was claimed, or will be seen when the claim ends.

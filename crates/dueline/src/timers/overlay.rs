@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::future::BoxFuture;
+use crate::mutants::{Mutant, planted};
+use crate::rows::is_reserved;
 use crate::store::{
     Cursor, Key, NamespaceStore, Partition, ReadStore, ScanPage, ScanRange, StoreError,
     StoreErrorKind, Value, Write, validate_ranges,
@@ -45,6 +47,9 @@ impl Overlay {
 
     /// Takes everything staged away: it is committed, or will be planned again.
     pub(crate) fn clear(&self) {
+        if planted(Mutant::LostEffectsStayVisible) {
+            return self.lock().retain(|key, _| !is_reserved(key));
+        }
         self.lock().clear();
     }
 
@@ -144,7 +149,9 @@ impl ReadStore for Overlay {
     ) -> BoxFuture<'a, Result<Option<Value>, StoreError>> {
         Box::pin(async move {
             self.check(partition)?;
-            if let Some(staged) = self.lock().get(key) {
+            if let Some(staged) = self.lock().get(key)
+                && !planted(Mutant::GroupReadsPastStaged)
+            {
                 return Ok(staged.clone());
             }
             self.read(self.store.get(partition, key)).await

@@ -9,6 +9,7 @@ use super::{DueTimer, Fired, HandlerError, RetryPolicy};
 use crate::limits::{
     BATCH_BYTES_MAX, BATCH_BYTES_RESERVED, DUE_MS_MAX, HANDLER_OPS_MAX, PAYLOAD_BYTES_MAX,
 };
+use crate::mutants::{Mutant, planted};
 use crate::rows::{DeadReason, Failure, Flags, Header, NameRow, TimerKey, TimerRow};
 use crate::runtime::Runtime;
 use crate::store::{Batch, Partition, Precondition, validate_batch};
@@ -83,7 +84,11 @@ impl Planning<'_> {
                             ..timer.flags()
                         },
                         attempt: 0,
-                        original_due_ms: due_at_ms,
+                        original_due_ms: if planted(Mutant::RescheduleFromNow) {
+                            due_at_ms.max(self.floor_ms)
+                        } else {
+                            due_at_ms
+                        },
                         failure: None,
                     },
                     payload,
@@ -118,6 +123,9 @@ impl Planning<'_> {
         let now_ms = self.runtime.now_ms();
         let failure = Failure::new(now_ms, reason);
         if self.policy.is_exhausted(attempt) {
+            if planted(Mutant::ExhaustedVanishes) {
+                return self.done(timer, Batch::new());
+            }
             let to = Move::dead(timer, DeadReason::Exhausted, 0, attempt, failure);
             return self.moved(timer, to, Effect::Dead, Batch::new());
         }
@@ -133,12 +141,16 @@ impl Planning<'_> {
         let attempt = attempts_after(timer);
         let due_ms = now_ms.saturating_add(self.delay_ms(timer, attempt));
         let failure = Failure::new(now_ms, reason);
-        let to = Move::retry(timer, due_ms, attempt.saturating_sub(1), failure);
+        let charged = u16::from(planted(Mutant::StoreFaultCharged));
+        let to = Move::retry(timer, due_ms, attempt.saturating_sub(1) + charged, failure);
         self.moved(timer, to, Effect::Failed, Batch::new())
     }
 
     /// The batch of a payload that does not decode: to the dead class, no attempt charged.
     fn undecodable(&self, timer: &DueTimer, reason: &str) -> Planned {
+        if planted(Mutant::UndecodableConsumed) {
+            return self.done(timer, Batch::new());
+        }
         let attempt = attempts_after(timer).saturating_sub(1);
         let failure = Failure::new(self.runtime.now_ms(), reason);
         let reason = DeadReason::UndecodablePayload;
@@ -157,7 +169,7 @@ impl Planning<'_> {
         let uses_reserve = !effects.has_put();
         let alone = effects.is_empty();
         let mut batch = move_batch(timer, &self.name, &to, self.front.clone(), effects);
-        batch.uses_reserve = uses_reserve;
+        batch.uses_reserve = uses_reserve && !planted(Mutant::MoveWithoutReserve);
         Planned {
             own_guards: self.own_guards(timer),
             batch,
@@ -188,7 +200,11 @@ impl Planning<'_> {
     ) -> Planned {
         let key = TimerKey {
             due_ms: due_at_ms.max(self.floor_ms).min(DUE_MS_MAX),
-            generation: self.runtime.draw_generation(),
+            generation: if planted(Mutant::RescheduleKeepsGeneration) {
+                timer.generation()
+            } else {
+                self.runtime.draw_generation()
+            },
             ..timer.key().clone()
         };
         let mut batch = self
@@ -253,6 +269,7 @@ impl Planning<'_> {
             .writes
             .iter()
             .any(|write| *write.key() == own_row || Some(write.key()) == own_name.as_ref())
+            && !planted(Mutant::HandlerWritesOwnName)
         {
             return Err(
                 "a handler's batch must not write the row or the name of the timer that \
@@ -273,5 +290,8 @@ impl Planning<'_> {
 
 /// How many runs have failed once this one has: a claimed run was counted when it was claimed.
 pub(crate) fn attempts_after(timer: &DueTimer) -> u16 {
-    timer.attempt()
+    if planted(Mutant::RetryNeverCharged) {
+        return timer.attempt().saturating_sub(1);
+    }
+    timer.attempt() + u16::from(planted(Mutant::RetryChargedTwice))
 }

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::future::contain;
 use crate::limits::GROUP_TIMERS_MAX;
+use crate::mutants::{Mutant, planted};
 
 /// Default deadline of an inline fire, in milliseconds.
 pub const INLINE_DEADLINE_MS: u64 = 5_000;
@@ -270,6 +271,9 @@ impl Registry {
 
     /// The kinds that have a handler, ascending.
     pub fn kinds(&self) -> KindSet {
+        if planted(Mutant::DriverAsksForUnknownKinds) {
+            return KindSet::all();
+        }
         self.kinds.keys().copied().collect()
     }
 

@@ -1,3 +1,4 @@
+use crate::mutants::{Mutant, planted};
 use crate::timers::OccurrenceId;
 
 /// How a kind retries: how often, how far apart, how much spread.
@@ -39,7 +40,8 @@ impl RetryPolicy {
 
     /// Whether a timer with this many failed attempts is dead.
     pub fn is_exhausted(&self, attempts: u16) -> bool {
-        self.attempts_max.is_some_and(|max| attempts >= max.max(1))
+        !planted(Mutant::NeverExhausted)
+            && self.attempts_max.is_some_and(|max| attempts >= max.max(1))
     }
 
     /// The delay after the n-th failed attempt, before jitter, in milliseconds; at least 1.
@@ -57,6 +59,9 @@ impl RetryPolicy {
         let base = self.base_delay_ms(attempt);
         let spread = base / 100 * u64::from(self.jitter_percent.min(100))
             + base % 100 * u64::from(self.jitter_percent.min(100)) / 100;
+        if planted(Mutant::NoJitter) {
+            return base;
+        }
         let jitter = match spread.checked_add(1) {
             Some(choices) => occurrence.hash64(u64::from(attempt)) % choices,
             None => 0,

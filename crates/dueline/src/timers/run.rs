@@ -14,7 +14,8 @@ use super::registry::{Handler, Registration};
 use super::tick::TickRun;
 use super::{DueTimer, Fired, HandlerError, RetryPolicy, TimerCtx, TimerHandler};
 use crate::future::{catch_panic, or_deadline};
-use crate::rows::{DeadReason, Failure, TimerKey, TimerRow};
+use crate::mutants::{Mutant, planted};
+use crate::rows::{DeadReason, Failure, Malformed, TimerKey, TimerRow};
 use crate::store::{Batch, Key, Precondition};
 
 /// How long after its deadline a claim ends, in milliseconds: time to settle.
@@ -32,11 +33,18 @@ impl<'a> TickRun<'a> {
             .get(index)
             .and_then(|lane| lane.registration.map(|known| (known, lane.cautious)))
         else {
+            if planted(Mutant::UnknownKindWritten) {
+                self.bury_undecodable(key, row, Malformed("its kind is unknown"))
+                    .await;
+            }
             return;
         };
         let now_ms = self.engine.runtime().now_ms();
         let timer = match TimerRow::decode(&row.value) {
-            Ok(value) => DueTimer::new(key, value, now_ms),
+            Ok(value) => {
+                let found_due_ms = row.found_due_ms.unwrap_or(key.due_ms);
+                DueTimer::new(key, value, now_ms).found_due_at(found_due_ms)
+            }
             Err(malformed) => return self.bury_undecodable(key, row, malformed).await,
         };
         self.report.worst_lateness_ms = self.report.worst_lateness_ms.max(timer.lateness_ms());
@@ -54,7 +62,7 @@ impl<'a> TickRun<'a> {
                 self.run_inline(index, row, timer, registration, handler.as_ref())
                     .await;
             }
-            Handler::Inline(_) if cautious || lapsed => {
+            Handler::Inline(_) if (cautious || lapsed) && !planted(Mutant::CautionIgnored) => {
                 self.claim_cautiously(row, &timer, registration).await;
             }
             Handler::Inline(handler) => {
@@ -83,7 +91,11 @@ impl<'a> TickRun<'a> {
                 .clone()
                 .unwrap_or_else(|| NameGuard::expected(timer)),
             front,
-            floor_ms: self.cutoff_ms.saturating_add(1),
+            floor_ms: if planted(Mutant::PastRescheduleFiresAgain) {
+                0
+            } else {
+                self.cutoff_ms.saturating_add(1)
+            },
         }
     }
 
@@ -170,10 +182,13 @@ impl<'a> TickRun<'a> {
         spent: Duration,
     ) {
         // A claimed timer was found due when it was claimed.
-        let front = if row.claimed_here {
+        let front = if row.claimed_here || planted(Mutant::FireWithoutNotBefore) {
             Vec::new()
         } else {
-            vec![Precondition::NotBefore(timer.key().due_ms)]
+            let early_ms = u64::from(planted(Mutant::FiresOneEarly));
+            vec![Precondition::NotBefore(
+                timer.key().due_ms.saturating_sub(early_ms),
+            )]
         };
         let planning = self.planning(&row, timer, registration.policy_of(timer), front);
         let faulted = self.overlay.take_fault();
@@ -251,7 +266,7 @@ impl<'a> TickRun<'a> {
         let deadline_ms = registration.map_or(0, |known| known.deadline_ms_of(timer));
         let until_ms = now_ms
             .saturating_add(deadline_ms)
-            .saturating_add(CLAIM_SLACK_MS);
+            .saturating_add(CLAIM_SLACK_MS * u64::from(!planted(Mutant::ClaimWithoutSlack)));
         Move::claim(timer, until_ms)
     }
 
@@ -277,6 +292,7 @@ impl<'a> TickRun<'a> {
             let mut claimed = DueRow::new(key, value);
             claimed.charged = true;
             claimed.claimed_here = true;
+            claimed.found_due_ms = Some(timer.found_due_ms());
             claimed.replans = row.replans;
             self.push_front(claimed);
         }
@@ -311,6 +327,9 @@ impl<'a> TickRun<'a> {
 
 /// A claim is never early, and holds only while the clocks of driver and store agree.
 pub(super) fn claim_bounds(timer: &DueTimer, now_ms: u64) -> Vec<Precondition> {
+    if planted(Mutant::ClaimWithoutBounds) {
+        return Vec::new();
+    }
     vec![
         Precondition::NotBefore(timer.key().due_ms.max(now_ms.saturating_sub(CLAIM_SKEW_MS))),
         Precondition::NotAfter(now_ms.saturating_add(CLAIM_SKEW_MS)),

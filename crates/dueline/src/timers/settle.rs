@@ -12,6 +12,7 @@ use super::planned::{Effect, Planned, Planning};
 use super::registry::{Handler, INLINE_DEADLINE_MS, Registration};
 use super::{Counts, DueTimer, Fired, HandlerError, TimerCtx, TimerError};
 use crate::future::{catch_panic, or_deadline};
+use crate::mutants::{Mutant, planted};
 use crate::store::{
     Batch, BatchOutcome, Group, GroupOutcome, StoreError, StoreErrorKind, WakeSettle,
 };
@@ -277,6 +278,10 @@ impl<'a> SettleRun<'a> {
                 Err(error) => error,
             };
             match error.kind() {
+                StoreErrorKind::Unknown if planted(Mutant::DoubtfulSettleCallsAgain) => {
+                    drop(self.engine.release(self.claim).await);
+                    return None;
+                }
                 StoreErrorKind::Unknown => in_doubt = true,
                 StoreErrorKind::Unavailable | StoreErrorKind::Corrupt => {}
                 _ => return Some(Err(error)),

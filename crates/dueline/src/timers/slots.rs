@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::registry::{Execution, Registry};
 use super::{KindSet, TimerKind};
+use crate::mutants::{Mutant, planted};
 
 /// How many detached calls may be under way: per kind and in all.
 #[derive(Clone, Debug)]
@@ -104,6 +105,9 @@ pub(crate) struct Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
+        if planted(Mutant::SlotLeaks) {
+            return;
+        }
         self.all.free();
         self.of_kind.free();
     }

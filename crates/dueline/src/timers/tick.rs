@@ -10,6 +10,7 @@ use super::group::Staged;
 use super::lane::{Closed, DueRow, Lane};
 use super::overlay::Overlay;
 use super::{KindSet, RunReport, TickState, TimerKind};
+use crate::mutants::{Mutant, planted};
 use crate::rows::TimerKey;
 use crate::store::{Key, NamespaceStore, Partition, ScanRange, StoreError};
 
@@ -57,11 +58,12 @@ impl<'a> TickRun<'a> {
         state: &'a mut TickState,
     ) -> Self {
         let store = Arc::clone(&engine.tick_store);
+        let early_ms = u64::from(planted(Mutant::FiresOneEarly));
         Self {
             engine,
             partition: request.partition,
             state,
-            cutoff_ms: engine.runtime().now_ms(),
+            cutoff_ms: engine.runtime().now_ms() + early_ms,
             cautious_until_ms: request.cautious_until_ms,
             lanes: Vec::new(),
             paused: KindSet::new(),
@@ -85,7 +87,8 @@ impl<'a> TickRun<'a> {
     pub(super) async fn run(mut self, request: &TickRequest<'a>) -> Tick {
         if self.state.is_exhausted(self.engine.runtime().monotonic()) {
             self.report.stopped_on_budget = true;
-            self.report.next_wake_ms = Some(self.cutoff_ms);
+            let asleep_ms = 5_000 * u64::from(planted(Mutant::SpentBudgetSleeps));
+            self.report.next_wake_ms = Some(self.cutoff_ms + asleep_ms);
             return self.into_tick();
         }
         let found = match request.wakes {
@@ -159,7 +162,8 @@ impl<'a> TickRun<'a> {
             .state
             .time_left(self.engine.runtime().monotonic())
             .is_zero();
-        let spent = self.state.fires_left() == 0;
+        let spent = self.state.fires_left() == 0
+            || planted(Mutant::ScanLimitStopsFirstFire) && self.state.scans_left() == 0;
         for lane in &mut self.lanes {
             let first = lane.handled == 0 && !spent;
             if lane.is_live() && (spent || over) && !first {
@@ -214,6 +218,7 @@ impl<'a> TickRun<'a> {
                     self.run_row(index, key, row).await;
                 }
             }
+            Err(_) if planted(Mutant::MalformedHidesLater) => self.close_lane(&row, Closed::Cap),
             Err(malformed) => {
                 // Costs no fire, but ends with the time and the rows of the tick like one.
                 if let Some(lane) = self.lanes.get_mut(index) {
@@ -247,6 +252,9 @@ impl<'a> TickRun<'a> {
         };
         lane.rows.push_front(row);
         lane.close(reason);
+        if planted(Mutant::CappedKindStopsTick) && reason == Closed::Cap {
+            self.lanes.iter_mut().for_each(|lane| lane.close(reason));
+        }
         None
     }
 
@@ -282,6 +290,7 @@ impl<'a> TickRun<'a> {
             .iter()
             .enumerate()
             .filter(|(other, lane)| *other != index && lane.is_live())
+            .filter(|_| !planted(Mutant::LaneTakesAll))
             .map(|(_, lane)| {
                 let unused = self.shares.fires.saturating_sub(lane.fires);
                 unused.min(lane.rows_left())
@@ -352,6 +361,10 @@ impl<'a> TickRun<'a> {
         let heads: Vec<ScanRange> = kinds
             .iter()
             .filter(|kind| !self.paused.contains(*kind))
+            .filter(|kind| {
+                let was_due = self.lanes.iter().any(|lane| lane.kind == *kind);
+                was_due || !planted(Mutant::NextWakeMissesLanes)
+            })
             .map(|kind| ScanRange::new(TimerKey::lane_start(kind), TimerKey::lane_end(kind), 1))
             .collect();
         match self.read_all(&heads).await {

@@ -6,7 +6,8 @@ use dueline::limits::DUE_MS_MAX;
 use dueline::memory::MemoryStore;
 use dueline::store::{Batch, LaneWake, NamespaceStore};
 use dueline::timers::{
-    Engine, Fired, Policy, Registration, Registry, TickBudget, TickRequest, Timer, TimerError,
+    Engine, Fired, HandlerError, Policy, Registration, Registry, TickBudget, TickRequest, Timer,
+    TimerError,
 };
 use dueline_testkit::{FaultStore, ManualClock, block_on, handler, test_runtime};
 
@@ -292,4 +293,44 @@ fn business_time_is_read_anew_for_each_run() {
         world.put(A, &n.to_string(), 1_000);
     }
     assert_eq!(world.run(&engine).worst_lateness_ms, 14);
+}
+
+#[test]
+fn what_fails_or_is_given_back_behind_a_backward_clock_step_is_not_due_before_its_due() {
+    let due_ms = 1_000_000;
+    for detached in [false, true] {
+        let world = World::at(1_000_000);
+        let clock = world.clock.clone();
+        let registration = if detached {
+            Registration::detached(Calls::noting(&Seen::default()).settle(move |_, _| {
+                clock.set_wall_ms(500_000);
+                Err(HandlerError::new("no"))
+            }))
+        } else {
+            Registration::inline(handler(move |_, _| {
+                clock.set_wall_ms(500_000);
+                Box::pin(async { Err(HandlerError::new("no")) })
+            }))
+        };
+        let engine = world.engine([(A, registration)]);
+        world.put(A, "x", due_ms);
+        let calls = world.woken_tick(&engine, TickBudget::default()).calls;
+        for call in calls {
+            let counts = block_on(engine.settle(block_on(call.run())));
+            assert_eq!(counts.failed, 1);
+        }
+        let (key, _) = world.timers().remove(0);
+        assert!(key.due_ms >= due_ms, "detached: {detached}, {key:?}");
+    }
+    let world = World::at(1_000_000);
+    let calls = Calls::noting(&Seen::default());
+    let engine = world.engine([(A, Registration::detached(calls))]);
+    world.put(A, "x", due_ms);
+    let call = world
+        .woken_tick(&engine, TickBudget::default())
+        .calls
+        .remove(0);
+    world.clock.set_wall_ms(500_000);
+    assert!(block_on(engine.release(call.claim())).unwrap());
+    assert_eq!(world.timers()[0].0.due_ms, due_ms);
 }

@@ -224,6 +224,27 @@ fn a_timer_put_by_a_handler_waits_for_the_next_tick_and_lowers_the_wake() {
     assert_eq!(seen.take(), ["new"]);
 }
 
+#[test]
+fn a_timer_of_a_kind_that_had_none_before_the_tick_lowers_the_wake() {
+    let world = World::at(1_000);
+    let key = TimerKey {
+        kind: B,
+        due_ms: 1_200,
+        generation: 7,
+        reference: Bytes::from_static(b"new"),
+    };
+    let puts = Batch::new().put(key.encode(), TimerRow::default().encode());
+    let engine = world.engine([
+        (
+            A,
+            Registration::inline(says(move |_| Fired::Done(puts.clone()))),
+        ),
+        (B, Registration::inline(notes(&Seen::default()))),
+    ]);
+    world.put(A, "first", 900);
+    assert_eq!(world.run(&engine).next_wake_ms, Some(1_200));
+}
+
 /// In a group the batches are not committed yet when the next page is read; the rule is the same.
 #[test]
 fn a_timer_put_by_a_handler_of_a_group_waits_for_the_next_tick() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dueline::runtime::Runtime;
+use dueline::runtime::{Clock, Runtime};
 use dueline::store::{LaneWake, NamespaceStore, Partition, Wake, WakeStore};
 use dueline::timers::{
     Counts, Engine, KindSet, Registration, Registry, RetryPolicy, Tick, TickBudget, TickRequest,
@@ -11,7 +11,10 @@ use dueline::timers::{
 use dueline_testkit::model::{ActorStore, Arena, Source};
 use dueline_testkit::{ManualClock, SequenceEntropy};
 
+use dueline_history::{Recorded, What};
 use dueline_testkit::model::script::{KINDS, Script};
+
+use super::record::{NodeLog, Record};
 
 /// What a task came to.
 pub enum Ended {
@@ -39,6 +42,8 @@ impl Paused {
 /// One process: an engine, its handle of the store and its clock.
 pub struct Driver {
     arena: Arc<Arena>,
+    node: usize,
+    record: Record,
     store: Arc<ActorStore>,
     pub clock: ManualClock,
     pub engine: Engine,
@@ -57,8 +62,20 @@ pub fn policy() -> RetryPolicy {
 
 /// Three inline kinds of different group sizes and a detached one.
 pub fn registry(runtime: &Runtime, group_max: u16, policy: RetryPolicy) -> Registry {
-    let script = || Script {
-        runtime: runtime.clone(),
+    recorded_registry(runtime, group_max, policy, &NodeLog(None))
+}
+
+fn recorded_registry(
+    runtime: &Runtime,
+    group_max: u16,
+    policy: RetryPolicy,
+    log: &NodeLog,
+) -> Registry {
+    let script = || {
+        let script = Script {
+            runtime: runtime.clone(),
+        };
+        Recorded::new(script, log.clone())
     };
     let mut registry = Registry::new();
     let sizes = [group_max, (group_max / 2).max(1), 1];
@@ -75,18 +92,28 @@ pub fn registry(runtime: &Runtime, group_max: u16, policy: RetryPolicy) -> Regis
 }
 
 impl Driver {
-    pub fn new(arena: &Arc<Arena>, clock: ManualClock, seed: u64, group_max: u16) -> Self {
-        let store = arena.actor(Source::Engine);
+    pub fn new(
+        arena: &Arc<Arena>,
+        clock: ManualClock,
+        (node, seed): (usize, u64),
+        group_max: u16,
+        record: &Record,
+    ) -> Self {
+        let owner = record.start(node, &KINDS.map(|kind| kind.0));
+        let store = arena.actor_of(Source::Engine, owner);
         let runtime = Runtime::new(
             Arc::new(clock.clone()),
             Arc::new(clock.clone()),
             Arc::new(SequenceEntropy::new(seed)),
         );
-        let registry = registry(&runtime, group_max, policy());
+        let log = NodeLog(Some((record.clone(), node)));
+        let registry = recorded_registry(&runtime, group_max, policy(), &log);
         let as_store = Arc::clone(&store) as Arc<dyn NamespaceStore>;
         Self {
             engine: Engine::new(as_store, runtime, registry),
             arena: Arc::clone(arena),
+            node,
+            record: record.clone(),
             store,
             clock,
             cautious_until_ms: None,
@@ -102,6 +129,7 @@ impl Driver {
     ) -> impl Future<Output = Ended> + use<> {
         let (engine, store) = (self.engine.clone(), Arc::clone(&self.store));
         let arena = Arc::clone(&self.arena);
+        let (node, record, clock) = (self.node, self.record.clone(), self.clock.clone());
         let (partition, cautious_until_ms) = (partition.clone(), self.cautious_until_ms);
         async move {
             let paused = Paused::now(&arena, &partition);
@@ -123,8 +151,20 @@ impl Driver {
                 wakes: by_wakes.then_some(wakes.as_slice()),
                 cautious_until_ms,
             };
+            let turn = record.next_turn();
+            let (began_ms, began) = (engine.runtime().now_ms(), clock.monotonic());
             let mut state = engine.start_tick(budget);
-            Ended::Tick(engine.tick(request, &mut state).await, budget, paused)
+            let tick = engine.tick(request, &mut state).await;
+            let elapsed = clock.monotonic() - began;
+            let told = What::Tick(dueline_history::Tick::of(
+                (node as u16, turn),
+                (&partition).into(),
+                (began_ms, elapsed.as_millis() as u64),
+                &budget,
+                &tick.report,
+            ));
+            record.node(node, told);
+            Ended::Tick(tick, budget, paused)
         }
     }
 }

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use dueline::runtime::{Clock, Runtime};
 use dueline::store::{NamespaceStore, Partition};
 use dueline::timers::{ClaimedCall, Counts, Tick, TickBudget, Timers};
+use dueline_history::{EngineRules, Retries, What, check_all, keep};
 use dueline_testkit::model::{Arena, Random, Source, Tasks};
 use dueline_testkit::{ManualClock, SequenceEntropy, block_on};
 
-use super::driver::{Driver, Ended, Paused};
-use super::verb::random_verb;
+use super::driver::{Driver, Ended, Paused, policy};
+use super::record::Record;
+use super::verb::Request;
 use super::weather::Weather;
 use dueline_testkit::model::script::KINDS;
 
@@ -23,7 +25,8 @@ pub struct History {
     partition: Partition,
     clock: ManualClock,
     client_clock: ManualClock,
-    client: Timers,
+    client: Runtime,
+    record: Record,
     drivers: Vec<Driver>,
     tasks: Tasks<Ended>,
     seed: u64,
@@ -32,6 +35,22 @@ pub struct History {
     was_cut: bool,
     /// What every tick together did.
     pub seen: Counts,
+}
+
+/// What these histories are held to. Their clocks are set at will and their ticks cut anywhere, so
+/// there is no bound of skew, lateness or elapsed time.
+fn begin(seed: u64) -> What {
+    let retries = KINDS.iter().map(|kind| Retries::of(*kind, &policy()));
+    What::Begin {
+        seed,
+        deadline_ms: 0,
+        lag_ms: 0,
+        rules: Some(Box::new(EngineRules {
+            retries: retries.collect(),
+            wakes_kept: true,
+            ..EngineRules::default()
+        })),
+    }
 }
 
 impl History {
@@ -46,21 +65,22 @@ impl History {
         if random.chance(30) {
             arena.shorten_pages(random.next_u64(), 30);
         }
+        let record = Record::new(&clock);
+        record.watch(&arena);
+        record.test(begin(seed));
         let drivers = (0..2)
             .map(|index| {
                 let clock = ManualClock::new(START_MS + weather.skew_ms[index]);
                 let group_max = random.pick(&[1, 2, 3, 8, 64]);
-                Driver::new(&arena, clock, random.next_u64(), group_max)
+                let identity = (index, random.next_u64());
+                Driver::new(&arena, clock, identity, group_max, &record)
             })
             .collect();
         let client_clock = ManualClock::new(START_MS);
-        let client = Timers::new(
-            arena.actor(Source::User) as Arc<dyn NamespaceStore>,
-            Runtime::new(
-                Arc::new(client_clock.clone()),
-                Arc::new(client_clock.clone()),
-                Arc::new(SequenceEntropy::new(random.next_u64())),
-            ),
+        let client = Runtime::new(
+            Arc::new(client_clock.clone()),
+            Arc::new(client_clock.clone()),
+            Arc::new(SequenceEntropy::new(random.next_u64())),
         );
         Self {
             arena,
@@ -70,6 +90,7 @@ impl History {
             clock,
             client_clock,
             client,
+            record,
             drivers,
             tasks: Tasks::new(),
             seed,
@@ -85,6 +106,7 @@ impl History {
             self.step();
         }
         self.quiesce();
+        self.record.scan(&self.arena, &self.partition, true);
         let mut broken = std::mem::take(&mut self.broken);
         broken.extend_from_slice(self.arena.ledger().broken());
         let left = self.arena.ledger().timers(&self.partition);
@@ -105,6 +127,12 @@ impl History {
         }
         for line in &mut broken {
             *line = format!("seed {}: {line}", self.seed);
+        }
+        let history = self.record.take();
+        let found = check_all(&history);
+        if !found.is_empty() || !broken.is_empty() {
+            let name = format!("faults_histories-{}", self.seed);
+            broken.push(keep(&name, &history, &found));
         }
         broken
     }
@@ -195,10 +223,15 @@ impl History {
         if self.tasks.of(CLIENT) > 2 {
             return;
         }
-        let (timers, partition) = (self.client.clone(), self.partition.clone());
-        let verb = random_verb(&mut self.random, timers, partition);
+        let request = Request::random(
+            &mut self.random,
+            &self.arena,
+            &self.client,
+            &self.partition,
+            &self.record,
+        );
         self.tasks.spawn(CLIENT, async move {
-            verb.await;
+            request.send().await;
             Ended::Other
         });
     }
@@ -227,7 +260,9 @@ impl History {
         let group_max = self.drivers[index].group_max;
         let opened_at_ms = clock.wall_ms() as u64;
         let seed = self.random.next_u64();
-        self.drivers[index] = Driver::new(&self.arena, clock, seed, group_max);
+        self.record.stop(index);
+        let identity = (index, seed);
+        self.drivers[index] = Driver::new(&self.arena, clock, identity, group_max, &self.record);
         self.drivers[index].cautious_until_ms = Some(opened_at_ms);
     }
 
@@ -253,8 +288,10 @@ impl History {
             }
         }
         self.arena.drop_late();
+        let store = self.arena.actor(Source::User) as Arc<dyn NamespaceStore>;
+        let client = Timers::new(store, self.client.clone());
         for kind in KINDS {
-            drop(block_on(self.client.resume(&self.partition, kind)));
+            drop(block_on(client.resume(&self.partition, kind)));
         }
         let clocks = [&self.clock, &self.client_clock, &self.drivers[0].clock];
         let now_ms = clocks

@@ -5,6 +5,7 @@ pub mod driver;
 pub mod history;
 pub mod normal;
 pub mod plan;
+pub mod record;
 pub mod verb;
 pub mod weather;
 

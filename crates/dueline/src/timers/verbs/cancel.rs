@@ -3,6 +3,7 @@ use bytes::Bytes;
 use super::TimerState;
 use super::commit::{Commit, Tries};
 use super::named::{NameEntry, name_key};
+use crate::mutants::{Mutant, planted};
 use crate::rows::NameKey;
 use crate::store::{Batch, Partition};
 use crate::timers::{TimerError, TimerKind, Timers};
@@ -75,10 +76,12 @@ impl Timers {
             };
             check(&entry)?;
             let key = name.encode();
-            let batch = Batch::new()
+            let mut batch = Batch::new()
                 .require_equals(key.clone(), entry.value.clone())
-                .delete(key)
-                .delete(entry.target());
+                .delete(key);
+            if !planted(Mutant::CancelLeavesRow) {
+                batch = batch.delete(entry.target());
+            }
             match self.commit(partition, batch).await? {
                 Commit::Written => {
                     return Ok(Some(Cancelled {

@@ -1,6 +1,7 @@
 //! Running a guarded batch, and how often a verb starts over.
 
-use crate::store::{Batch, BatchOutcome, Partition, StoreError, Value};
+use crate::mutants::{Mutant, planted};
+use crate::store::{Batch, BatchOutcome, Partition, StoreError, StoreErrorKind, Value};
 use crate::timers::{TimerError, Timers};
 
 /// How often a verb finds its timer changed by others before it gives up.
@@ -66,7 +67,15 @@ impl Timers {
         partition: &Partition,
         batch: Batch,
     ) -> Result<Commit, TimerError> {
-        let outcome = self.store().apply(partition, batch).await?;
+        let outcome = match self.store().apply(partition, batch).await {
+            Err(error)
+                if planted(Mutant::UnknownVerbIsWritten)
+                    && error.kind() == StoreErrorKind::Unknown =>
+            {
+                return Ok(Commit::Written);
+            }
+            outcome => outcome?,
+        };
         Ok(Commit::of(outcome)?)
     }
 }

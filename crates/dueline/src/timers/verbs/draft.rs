@@ -5,6 +5,7 @@ use bytes::Bytes;
 use super::named::{NameEntry, corrupt};
 use super::plan::{Plan, PlanGuards, SeenName};
 use super::{ScheduleOutcome, Scheduled, TimerState};
+use crate::mutants::{Mutant, planted};
 use crate::rows::{Flags, Header, NameKey, NameRow, TimerKey, TimerRow};
 use crate::store::{Batch, Value};
 use crate::timers::{Timer, TimerError, TimerKind, Timers};
@@ -52,6 +53,9 @@ impl Draft {
         let mut draft = Self::as_asked(timer, Some(seen));
         if seen.state() == TimerState::Retrying {
             draft.due_ms = seen.row.due_ms;
+            if planted(Mutant::KickShortensBackOff) {
+                draft.due_ms = timer.due_at_ms.min(seen.row.due_ms);
+            }
             draft.row.header = old.header;
         } else {
             // The key may lie away from the due as asked (floored by a tick, fired by hand), so
@@ -93,16 +97,19 @@ impl Timers {
                 reference: draft.reference,
             }
             .encode();
-            batch = batch
-                .require_unchanged(name.clone(), seen.map(|entry| entry.value.clone()))
-                .put(name, name_row.encode());
+            if !planted(Mutant::KicksRace) {
+                let value = seen.map(|entry| entry.value.clone());
+                batch = batch.require_unchanged(name.clone(), value);
+            }
+            batch = batch.put(name, name_row.encode());
         }
-        if let Some(entry) = seen {
+        if let Some(entry) = seen.filter(|_| !planted(Mutant::ReplaceLeavesRow)) {
             batch = batch.delete(entry.target());
         }
-        batch = batch
-            .require_absent(key.clone())
-            .put(key, draft.row.encode());
+        if !planted(Mutant::ScheduleWithoutAbsent) {
+            batch = batch.require_absent(key.clone());
+        }
+        batch = batch.put(key, draft.row.encode());
         Plan {
             guards: PlanGuards {
                 named: draft.row.header.flags.named,

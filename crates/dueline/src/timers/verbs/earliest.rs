@@ -1,3 +1,4 @@
+use crate::mutants::{Mutant, planted};
 use crate::rows::{class, is_of_class, lane_head};
 use crate::store::{Batch, Write};
 
@@ -18,6 +19,7 @@ pub fn earliest_timer_put(batch: &Batch) -> Option<u64> {
         .iter()
         .filter_map(|write| match write {
             Write::Put(key, _) => lane_head(key).map(|head| head.due_ms),
+            Write::Delete(_) if planted(Mutant::EarliestMissesResume) => None,
             Write::Delete(key) => is_of_class(key, class::PAUSE).then_some(0),
         })
         .min()

@@ -3,6 +3,7 @@
 use super::commit::{Commit, Tries};
 use super::named::NameEntry;
 use super::{ScheduleOutcome, Scheduled, TimerState};
+use crate::mutants::{Mutant, planted};
 use crate::rows::{NameRow, TimerKey};
 use crate::store::{Batch, Key, Partition, Value};
 use crate::timers::{TimerError, Timers};
@@ -23,7 +24,11 @@ impl Move {
     /// The new key's guard comes last: only if the others held is a collision one.
     pub(super) fn batch(&self) -> Batch {
         let mut batch = Batch::new().require_present(self.from.clone());
-        if let Some(entry) = &self.name {
+        if let Some(entry) = self
+            .name
+            .as_ref()
+            .filter(|_| !planted(Mutant::RequeueLeavesName))
+        {
             let row = NameRow {
                 state: self.state.stored(),
                 due_ms: self.to.due_ms,

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use super::TimerState;
 use super::commit::Tries;
 use crate::limits::REFERENCE_BYTES_MAX;
+use crate::mutants::{Mutant, planted};
 use crate::rows::{Malformed, NameKey, NameRow};
 use crate::store::{Key, Partition, StoreError, Value};
 use crate::timers::{TimerError, TimerKind, Timers};
@@ -39,7 +40,9 @@ impl NameEntry {
     /// Refuses another generation than the one asked for.
     pub(super) fn require_generation(&self, if_match: Option<u64>) -> Result<(), TimerError> {
         match if_match {
-            Some(generation) if generation != self.row.generation => {
+            Some(generation)
+                if generation != self.row.generation && !planted(Mutant::IfMatchIgnored) =>
+            {
                 Err(TimerError::GenerationMismatch {
                     current: self.row.generation,
                 })

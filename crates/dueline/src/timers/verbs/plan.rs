@@ -2,6 +2,7 @@ use super::commit::Tries;
 use super::draft::Draft;
 use super::named::NameEntry;
 use super::{Policy, Scheduled, TimerState};
+use crate::mutants::{Mutant, planted};
 use crate::rows::NameKey;
 use crate::store::{Batch, Key, Partition, Value};
 use crate::timers::{Timer, TimerError, Timers};
@@ -140,7 +141,17 @@ fn step(timer: &Timer, policy: Policy, seen: Option<&NameEntry>) -> Step {
     let Some(entry) = seen else {
         return Step::Draft(Draft::as_asked(timer, None));
     };
+    let is_later = entry.row.due_ms <= timer.due_at_ms;
     match (policy, entry.state()) {
+        (_, TimerState::Claimed) if planted(Mutant::RunningLosesRequest) => Step::Keep,
+        (Policy::KeepEarliest, TimerState::Pending)
+            if is_later && planted(Mutant::LaterKickWritesNothing) =>
+        {
+            Step::Keep
+        }
+        (Policy::KeepEarliest, TimerState::Dead) if planted(Mutant::KickOfDeadWritesNothing) => {
+            Step::Keep
+        }
         (Policy::IfAbsent, _) => Step::Keep,
         (Policy::KeepEarliest, TimerState::Pending | TimerState::Retrying) => {
             Step::Read(entry.target())

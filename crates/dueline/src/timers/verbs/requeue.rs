@@ -2,6 +2,7 @@ use super::commit::{Commit, Tries};
 use super::moves::Move;
 use super::named::{NameEntry, corrupt};
 use super::{DeadId, Scheduled, TimerState};
+use crate::mutants::{Mutant, planted};
 use crate::rows::{DeadKey, DeadReason, DeadRow, NameKey, TimerKey, TimerRow};
 use crate::store::{Batch, Partition, Value};
 use crate::timers::{TimerError, Timers};
@@ -69,7 +70,9 @@ pub(super) fn plan(dead: DeadRead, now_ms: u64) -> Result<Move, TimerError> {
         (row.payload, state)
     } else {
         let mut header = row.header;
-        header.attempt = 0;
+        if !planted(Mutant::RequeueKeepsAttempts) {
+            header.attempt = 0;
+        }
         header.flags.claimed = false;
         header.flags.named = dead.name.is_some();
         let payload = row.payload;
@@ -128,7 +131,7 @@ impl Timers {
             let mut batch = Batch::new()
                 .require_present(id.key().clone())
                 .delete(id.key().clone());
-            if let Some(entry) = dead.name {
+            if let Some(entry) = dead.name.filter(|_| !planted(Mutant::PurgeLeavesName)) {
                 let name = entry.name.encode();
                 batch = batch.require_equals(name.clone(), entry.value).delete(name);
             }

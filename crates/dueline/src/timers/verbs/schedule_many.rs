@@ -4,6 +4,7 @@ use super::commit::Commit;
 use super::plan::{Explained, Plan, SeenName};
 use super::{Policy, ScheduleOutcome, Scheduled};
 use crate::limits::{BATCH_BYTES_MAX, BATCH_OPS_MAX};
+use crate::mutants::{Mutant, planted};
 use crate::store::{Batch, Key, Partition, StoreError, StoreErrorKind};
 use crate::timers::{Timer, TimerError, Timers};
 
@@ -123,7 +124,11 @@ impl Timers {
         while !packs.is_empty() {
             let batches: Vec<Batch> = packs.iter().map(|pack| pack.batch.clone()).collect();
             let mut done = self.store().apply_all(partition, batches.into()).await;
-            let written = done.committed().min(packs.len());
+            let written = if planted(Mutant::BulkLostIsWritten) {
+                done.outcomes.len()
+            } else {
+                done.committed().min(packs.len())
+            };
             let mut rest = packs.split_off(written);
             for (item, plan) in packs.into_iter().flat_map(|pack| pack.members) {
                 put(answers, item.index, Ok(plan.scheduled));

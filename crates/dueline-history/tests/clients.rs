@@ -89,7 +89,8 @@ fn broken(parts: &[&[Event]]) -> Vec<String> {
     for part in parts {
         history.extend_from_slice(part);
     }
-    check(&history).broken
+    let lines = check(&history).broken;
+    lines.into_iter().map(|it| it.text).collect()
 }
 
 #[track_caller]
@@ -301,7 +302,8 @@ fn a_wrong_answer_and_a_history_without_a_beginning_are_named() {
     let request = [invoke(10, 1, cancel(false)), answer(20, 1, wrong)];
     assert_names(&[&request], "was answered");
     assert_names(&[&[answer(20, 5, Answered::Created)]], "never sent");
-    assert_eq!(check(&[]).broken, ["the history has no beginning"]);
+    let empty = check(&[]).broken;
+    assert!(empty[0].text.contains("no beginning"), "{empty:?}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use crate::check::Invariant;
 use crate::{Event, What};
 
 /// A version that a client asked for.
@@ -38,8 +39,8 @@ impl Calls {
         self.versions.get(&version)
     }
 
-    /// Takes a call; the rules that it broke.
-    pub(super) fn take(&mut self, event: &Event) -> Vec<String> {
+    /// Takes a call, and tells which rules it broke.
+    pub(super) fn take(&mut self, event: &Event, broke: &mut impl FnMut(Invariant, String)) {
         let What::Call {
             timer,
             version,
@@ -48,44 +49,49 @@ impl Calls {
             status,
         } = &event.what
         else {
-            return Vec::new();
+            return;
         };
-        let mut broken = Vec::new();
         let Some(asked) = self.versions.get_mut(version) else {
-            return vec![format!(
-                "{timer} was called, and nobody asked for {version}"
-            )];
+            let text = format!("{timer} was called, and nobody asked for {version}");
+            return broke(Invariant::I5, text);
         };
         if asked.timer != *timer || asked.due_ms != *due_ms {
-            broken.push(format!(
-                "{timer} was called as due at {due_ms}, version {version} is {} due at {}",
-                asked.timer, asked.due_ms
-            ));
+            broke(
+                Invariant::I12,
+                format!(
+                    "{timer} was called as due at {due_ms}, version {version} is {} due at {}",
+                    asked.timer, asked.due_ms
+                ),
+            );
         }
         if event.at_ms < asked.due_ms {
-            broken.push(format!(
-                "{timer} was early: called at {}, due at {}",
-                event.at_ms, asked.due_ms
-            ));
+            broke(
+                Invariant::I3,
+                format!(
+                    "{timer} was early: called at {}, due at {}",
+                    event.at_ms, asked.due_ms
+                ),
+            );
         }
         let first = asked.occurrence.get_or_insert_with(|| occurrence.clone());
         if first != occurrence {
-            broken.push(format!(
-                "{timer}, version {version}, went out as {first} and as {occurrence}"
-            ));
+            broke(
+                Invariant::I2,
+                format!("{timer}, version {version}, went out as {first} and as {occurrence}"),
+            );
         }
         let owner = self.occurrences.entry(occurrence.clone());
         let owner = owner.or_insert(*version);
         if owner != version {
-            broken.push(format!(
-                "versions {owner} and {version} went out as one occurrence, {occurrence}"
-            ));
+            broke(
+                Invariant::I2,
+                format!("versions {owner} and {version} went out as one occurrence, {occurrence}"),
+            );
         }
         asked.calls.push(Call {
             at_ms: event.at_ms,
             accepted: (200..300).contains(status),
         });
-        broken
     }
 
     /// Whether a call of this version was accepted, up to this time.

@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::calls::Calls;
+use crate::check::Invariant;
 
 /// How long a call may arrive behind what forbids it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -82,12 +83,13 @@ impl Timer {
         (invoked_ms, answered_ms): (u64, u64),
         found: Option<u64>,
         calls: &Calls,
-    ) -> Option<String> {
+    ) -> Option<(Invariant, String)> {
         if let Some(version) = found {
             if let Some(removed) = self.removed.iter().find(|it| it.version == version) {
                 let at_ms = removed.at_ms;
                 return (at_ms <= invoked_ms).then(|| {
-                    format!("was listed as version {version}, which was removed at {at_ms}")
+                    let text = format!("was listed as version {version}, removed at {at_ms}");
+                    (Invariant::I4, text)
                 });
             }
             // Seen once, so it was done; from now on it is no more in doubt.
@@ -101,31 +103,36 @@ impl Timer {
                 .asked(*version)
                 .is_some_and(|asked| asked.due_ms > answered_ms)
         };
-        (self.must_be_there() && self.candidates.iter().all(is_later))
-            .then(|| format!("is not listed at {answered_ms} although it is not due: it is lost"))
+        (self.must_be_there() && self.candidates.iter().all(is_later)).then(|| {
+            let text = format!("is not listed at {answered_ms} although it is not due: it is lost");
+            (Invariant::I1, text)
+        })
     }
 
     /// The rules that are broken in the end.
-    pub(super) fn end(&self, calls: &Calls, rules: Rules) -> Vec<String> {
+    pub(super) fn end(&self, calls: &Calls, rules: Rules) -> Vec<(Invariant, String)> {
         let mut broken = Vec::new();
         let accepted = |of: &BTreeSet<u64>, by_ms: u64| {
             of.iter().any(|version| calls.accepted_by(*version, by_ms))
         };
         if self.must_be_there() && !accepted(&self.candidates, u64::MAX) {
-            broken.push(format!(
+            let text = format!(
                 "is lost: acknowledged, and no call was accepted; version {:?}",
                 self.candidates
-            ));
+            );
+            broken.push((Invariant::I1, text));
         }
         for gone in &self.gone {
             if !accepted(&gone.candidates, gone.at_ms) {
-                broken.push(format!(
+                let text = format!(
                     "is lost: gone at {}, and no call was accepted before; version {:?}",
                     gone.at_ms, gone.candidates
-                ));
+                );
+                broken.push((Invariant::I1, text));
             }
         }
-        broken.extend(self.removed.iter().filter_map(|it| it.broken(calls, rules)));
+        let late = self.removed.iter().filter_map(|it| it.broken(calls, rules));
+        broken.extend(late.map(|text| (Invariant::I4, text)));
         broken
     }
 

@@ -1,0 +1,98 @@
+//! The scripted handler, with every run of it taken down.
+
+use dueline::runtime::Runtime;
+use dueline::timers::{Registration, Registry, TimerKind};
+use dueline_history::{Ended, Recorded, Run, RunLog, What};
+use dueline_testkit::model::script::{KINDS, Script};
+
+use crate::plan::{NodeSpec, RECURRING, WorldSpec};
+use crate::recorder::{Actor, Recorder};
+use crate::tag::Tag;
+
+/// How long a run may take, in milliseconds.
+pub const DEADLINE_MS: u64 = 2_000;
+
+/// Where the runs of a node are taken down.
+#[derive(Clone, Debug)]
+struct NodeLog {
+    recorder: Recorder,
+    actor: Actor,
+    node: u16,
+    runtime: Runtime,
+}
+
+impl RunLog for NodeLog {
+    fn node(&self) -> u16 {
+        self.node
+    }
+
+    fn turn(&self) -> u64 {
+        match Tag::current() {
+            Tag::Turn(turn) => turn,
+            Tag::Engine | Tag::Request(_) => 0,
+        }
+    }
+
+    fn dropped(&self, run: &Run) -> Ended {
+        let took_ms = self.runtime.now_ms().saturating_sub(run.now_ms);
+        if took_ms >= DEADLINE_MS {
+            Ended::Deadline
+        } else {
+            Ended::Cut
+        }
+    }
+
+    fn log(&self, what: What) {
+        self.recorder.event(&self.actor, what);
+    }
+}
+
+/// Three inline kinds of different group sizes, a detached one, and one that recurs. An old program
+/// knows only half of them.
+pub fn registry(
+    world: &WorldSpec,
+    spec: &NodeSpec,
+    is_old: bool,
+    (recorder, actor, node): (&Recorder, &Actor, u16),
+    runtime: &Runtime,
+) -> Registry {
+    let script = Script {
+        runtime: runtime.clone(),
+    };
+    let log = NodeLog {
+        recorder: recorder.clone(),
+        actor: actor.clone(),
+        node,
+        runtime: runtime.clone(),
+    };
+    let told = Recorded::new(script, log);
+    let inline = |group_max: u16| {
+        Registration::inline(told.clone())
+            .group_max(group_max.max(1))
+            .deadline_ms(DEADLINE_MS)
+            .retry(world.retry)
+    };
+    let mut first = inline(spec.group_max);
+    if let Some(most) = spec.per_tick_max {
+        first = first.per_tick_max(most);
+    }
+    let detached = Registration::detached(told.clone())
+        .concurrency(spec.concurrency)
+        .deadline_ms(DEADLINE_MS)
+        .retry(world.retry);
+    let all: [(TimerKind, Registration); 5] = [
+        (KINDS[0], first),
+        (KINDS[1], inline(spec.group_max / 2)),
+        (KINDS[2], inline(1)),
+        (KINDS[3], detached),
+        (RECURRING, inline(spec.group_max)),
+    ];
+    let mut registry = Registry::new();
+    for (place, (kind, registration)) in all.into_iter().enumerate() {
+        if !is_old || place % 2 == 0 {
+            let registered = registry.register(kind, registration);
+            debug_assert!(registered.is_ok(), "each kind once");
+        }
+    }
+    registry
+}

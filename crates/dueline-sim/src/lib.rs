@@ -1,0 +1,47 @@
+//! A deterministic simulator of Dueline: the real engine and the real native driver on clocks, a
+//! store and a schedule that a seed decides, held to the promises by the checkers of
+//! `dueline-history`.
+#![forbid(unsafe_code)]
+#![allow(unreachable_pub)]
+
+mod client;
+mod disk;
+mod executor;
+mod handlers;
+mod node;
+mod plan;
+mod recorder;
+mod shrink;
+mod tag;
+mod time;
+mod verdict;
+mod world;
+
+pub use plan::Plan;
+pub use shrink::shrink;
+pub use verdict::{Verdict, judge};
+
+/// Places that a thousand simulations must come by, or they are blind for what lies there.
+pub const MARKS: &[&str] = &[
+    "a client is left in doubt",
+    "a clock jumps",
+    "a commit ends in an I/O error",
+    "a commit in doubt is found at the next opening",
+    "a commit in doubt is overwritten",
+    "a commit is late",
+    "a commit is lost",
+    "a commit is refused",
+    "a commit is too early",
+    "a commit lands late",
+    "a guard is lost",
+    "a node crashes",
+    "a node stands still",
+    "a node stops cleanly",
+    "a page is short",
+    "a read fails",
+    "a tick is refused by the store",
+    "a tick stops on its budget",
+    "the answer of a commit is lost",
+    "the store is closed in doubt",
+    "the store is full",
+];

@@ -1,0 +1,50 @@
+//! Runs a plan and holds its history to every invariant.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use dueline_history::{Event, check_all};
+
+use crate::plan::Plan;
+use crate::world;
+
+/// What became of a run.
+#[derive(Debug)]
+pub struct Verdict {
+    /// Every promise that was broken, as sentences; empty is right.
+    pub broken: Vec<String>,
+    /// What happened.
+    pub events: Vec<Event>,
+    /// Places that were reached, and how often.
+    pub marks: BTreeMap<&'static str, u64>,
+}
+
+/// Runs a plan and checks what happened. A panic outside of a handler is a broken promise too.
+pub fn judge(plan: &Plan) -> Verdict {
+    match catch_unwind(AssertUnwindSafe(|| world::run(plan))) {
+        Ok(outcome) => {
+            let mut broken = outcome.broken;
+            let found = check_all(&outcome.events);
+            broken.extend(found.iter().map(ToString::to_string));
+            Verdict {
+                broken,
+                events: outcome.events,
+                marks: outcome.marks,
+            }
+        }
+        Err(panic) => Verdict {
+            broken: vec![format!("panicked: {}", text_of(panic.as_ref()))],
+            events: Vec::new(),
+            marks: BTreeMap::new(),
+        },
+    }
+}
+
+fn text_of(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message")
+}

@@ -1,0 +1,233 @@
+//! One alarm, from its delivery to the setting of the next.
+
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::Duration;
+
+use dueline::BoxFuture;
+use dueline::store::{LaneWake, Partition, StoreError};
+use dueline::timers::{KindSet, Tick, TickRequest, TickState, TimerKind};
+
+use super::ObjectDriver;
+use super::calls::Calls;
+use crate::error::AlarmError;
+use crate::hold::TurnEnd;
+use crate::mutants::{Mutant, planted};
+use crate::report::AlarmReport;
+use crate::store::Turn;
+use crate::yielding::give_way;
+
+/// Longest sleep before the wall clock is read again.
+const SLEEP_MAX: Duration = Duration::from_secs(1);
+
+pub(crate) struct AlarmRun<'a> {
+    driver: &'a ObjectDriver,
+    calls: Calls,
+    began: Duration,
+    /// Whether nothing more is started: the store failed a read, or the alarm has stayed long enough.
+    is_closing: bool,
+    report: AlarmReport,
+}
+
+impl<'a> AlarmRun<'a> {
+    pub(crate) fn new(driver: &'a ObjectDriver) -> Self {
+        Self {
+            driver,
+            calls: Calls::default(),
+            began: driver.engine.runtime().monotonic(),
+            is_closing: false,
+            report: AlarmReport::default(),
+        }
+    }
+
+    /// Runs what is due; then, as long as calls are under way, what comes due meanwhile.
+    pub(crate) async fn serve(&mut self) {
+        loop {
+            if self.may_start() {
+                match self.driver.store.due_turns(&self.runnable()) {
+                    Ok(turns) if turns.is_empty() => {}
+                    Ok(turns) => self.tick(turns).await,
+                    Err(error) => self.close(&error),
+                }
+            }
+            if self.calls.is_empty() {
+                return;
+            }
+            self.wait().await;
+        }
+    }
+
+    fn may_start(&mut self) -> bool {
+        let driver = self.driver;
+        let stayed = driver
+            .engine
+            .runtime()
+            .monotonic()
+            .saturating_sub(self.began);
+        let first = self.report.ticks == 0;
+        if !first && (stayed >= driver.stay() || self.report.ticks >= driver.options.ticks_max) {
+            self.is_closing = true;
+        }
+        !self.is_closing
+    }
+
+    fn close(&mut self, error: &StoreError) {
+        tracing::warn!(%error, "what is due could not be read; the alarm ends");
+        self.is_closing = true;
+    }
+
+    /// The kinds that could run now: a kind without a free slot keeps its wakes and costs nothing.
+    fn runnable(&self) -> KindSet {
+        self.driver
+            .engine
+            .slots()
+            .runnable(&self.driver.store.kinds)
+    }
+
+    /// One tick over all partitions, which share one budget, in the order of their wakes.
+    async fn tick(&mut self, turns: Vec<Turn>) {
+        let driver = self.driver;
+        let engine = &driver.engine;
+        self.report.ticks += 1;
+        let mut state = engine.start_tick(driver.options.budget);
+        for turn in turns {
+            if planted(Mutant::AlarmBudgetPerPartition) {
+                state = engine.start_tick(driver.options.budget);
+            }
+            if state.is_exhausted(engine.runtime().monotonic()) {
+                self.report.stopped_on_budget = true;
+                return;
+            }
+            self.turn(&turn, &mut state).await;
+        }
+    }
+
+    async fn turn(&mut self, turn: &Turn, state: &mut TickState) {
+        let engine = &self.driver.engine;
+        let cautious_until_ms = self.driver.cautious_until_ms();
+        let is_cautious = cautious_until_ms
+            .is_some_and(|until_ms| turn.wakes.iter().any(|wake| wake.at_ms <= until_ms));
+        self.driver.store.be_cautious(is_cautious);
+        let request = TickRequest {
+            partition: &turn.partition,
+            wakes: Some(&turn.wakes),
+            cautious_until_ms,
+        };
+        let tick = self.calls.beside(engine.tick(request, state)).await;
+        let Tick {
+            report,
+            calls,
+            next_wakes,
+        } = tick;
+        for call in calls {
+            self.calls.begin(engine, call);
+        }
+        // A call begins when it is first polled.
+        poll_fn(|context| {
+            self.calls.poll(context);
+            Poll::Ready(())
+        })
+        .await;
+        let did_something = report.total.progressed()
+            + report.total.raced
+            + report.total.deferred
+            + report.quarantined
+            > 0
+            || report.stopped_on_budget;
+        let end = if report.store_full {
+            TurnEnd::Full
+        } else if report.held_back {
+            TurnEnd::Refused
+        } else if !did_something && self.is_due_again(&turn.wakes, &next_wakes) {
+            TurnEnd::Fruitless
+        } else {
+            TurnEnd::Well
+        };
+        self.ended(&turn.partition, end);
+        let all = &mut self.report;
+        all.turns += 1;
+        all.total.add(&report.total);
+        all.quarantined += report.quarantined;
+        all.stopped_on_budget |= report.stopped_on_budget;
+        all.worst_lateness_ms = all.worst_lateness_ms.max(report.worst_lateness_ms);
+    }
+
+    fn ended(&mut self, partition: &Partition, end: TurnEnd) {
+        if matches!(end, TurnEnd::Refused | TurnEnd::Full) {
+            self.report.refused += 1;
+            tracing::warn!(%partition, ?end, "the partition is held back");
+        }
+        self.driver.store.turn_ended(partition, end);
+    }
+
+    /// Whether one of the served lanes still has a wake that is due.
+    fn is_due_again(&self, served: &[LaneWake], next: &[(TimerKind, Option<u64>)]) -> bool {
+        let now_ms = self.driver.engine.runtime().now_ms();
+        served.iter().any(|wake| {
+            let settled = next.iter().find(|(kind, _)| *kind == wake.kind);
+            settled.is_none_or(|(_, next_ms)| next_ms.is_some_and(|next_ms| next_ms <= now_ms))
+        })
+    }
+
+    /// Waits until a call has been settled, something is due, or the alarm has come earlier.
+    async fn wait(&mut self) {
+        let mut sleep = self.sleep();
+        let store = &self.driver.store;
+        poll_fn(|context| {
+            let settled = self.calls.poll(context);
+            let lowered = store.poll_lowered(context).is_ready();
+            let woken = sleep
+                .as_mut()
+                .is_some_and(|sleep| sleep.as_mut().poll(context).is_ready());
+            if settled || lowered || woken {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        })
+        .await;
+    }
+
+    /// A sleep to the next head; none if nothing more is started.
+    fn sleep(&mut self) -> Option<BoxFuture<'static, ()>> {
+        if self.is_closing {
+            return None;
+        }
+        let runtime = self.driver.engine.runtime();
+        match self.driver.store.next_head(&self.runnable()) {
+            Ok(head) => {
+                let wait_ms = head.map_or(u64::MAX, |at_ms| at_ms.saturating_sub(runtime.now_ms()));
+                Some(runtime.sleep(Duration::from_millis(wait_ms).min(SLEEP_MAX)))
+            }
+            Err(error) => {
+                self.close(&error);
+                None
+            }
+        }
+    }
+
+    /// Sets the alarm for what is next. Its heads are read in the turn in which it is set.
+    pub(crate) async fn finish(mut self) -> Result<AlarmReport, AlarmError> {
+        let store = &self.driver.store;
+        self.report.settled = self.calls.settled();
+        let failed = self.report.total.failed + self.report.total.dead;
+        if planted(Mutant::AlarmFailureThrown) && failed > 0 {
+            return Err(AlarmError::Heads(StoreError::unavailable("a timer failed")));
+        }
+        let rearmed = if planted(Mutant::AlarmReadBeforeSet) {
+            let head = store.next_head(&store.kinds).map_err(AlarmError::Heads)?;
+            give_way().await;
+            store.rearm_with_stale(head)?
+        } else {
+            store.rearm()?
+        };
+        if let Some(write) = rearmed.write
+            && let Err(error) = write.await
+        {
+            store.forget_alarm();
+            return Err(AlarmError::Alarm(error));
+        }
+        self.report.next_alarm_ms = rearmed.next_ms;
+        Ok(self.report)
+    }
+}

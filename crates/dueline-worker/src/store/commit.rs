@@ -1,0 +1,202 @@
+//! The turn of a write: the alarm first, then the commit.
+
+use dueline::sql::{Finished, MemoryChange, SqlConn, Transaction, Writer, purge_orphans, schema};
+use dueline::store::{
+    AuditPage, Batch, Group, GroupOutcome, Partition, StoreError, StoreErrorKind,
+};
+use dueline::timers::earliest_timer_put;
+
+use super::ObjectStore;
+use super::state::State;
+use crate::mutants::{Mutant, planted};
+use crate::storage::AlarmWrite;
+use crate::yielding::give_way;
+
+/// Most wakes without a partition that are kept to be removed.
+const ORPHANS_MAX: usize = 1_024;
+
+impl State {
+    pub(super) fn note_orphans(&mut self, orphans: Vec<dueline::sql::OrphanWake>) {
+        let room = ORPHANS_MAX.saturating_sub(self.orphans.len());
+        for orphan in orphans.into_iter().take(room) {
+            if !self.orphans.contains(&orphan) {
+                self.orphans.push(orphan);
+            }
+        }
+    }
+}
+
+impl ObjectStore {
+    /// Commits a group; if it makes something due before the alarm, the alarm is set before, in the
+    /// same turn.
+    pub(super) async fn write(&self, partition: &Partition, group: Group) -> GroupOutcome {
+        if planted(Mutant::AlarmSetLate) {
+            return self.write_with_late_alarm(partition, group).await;
+        }
+        let (done, alarm, sync) = self.write_turn(partition, &group);
+        let done = self.confirmed(done, alarm).await;
+        if let Some(sync) = sync
+            && let Err(error) = sync.await
+        {
+            let unknown =
+                StoreError::unknown("the platform could not say that a commit is durable");
+            return GroupOutcome::stopped(unknown.with_source(error));
+        }
+        done
+    }
+
+    fn write_turn(
+        &self,
+        partition: &Partition,
+        group: &Group,
+    ) -> (GroupOutcome, Option<AlarmWrite>, Option<AlarmWrite>) {
+        let mut state = self.lock();
+        let earliest_ms = earliest_of(group);
+        let alarm = match earliest_ms {
+            Some(due_ms) => match self.lower(&mut state, due_ms) {
+                Ok(alarm) => alarm,
+                Err(error) => return (GroupOutcome::stopped(not_armed(error)), None, None),
+            },
+            None => None,
+        };
+        // A handler that set another alarm is not retried by the platform when it is cut: the mark
+        // takes over what the retry would have said.
+        let marks = alarm.is_some() && state.is_serving && !state.is_marked;
+        let done = self.commit(&mut state, partition, group, marks);
+        if let Some(due_ms) = earliest_ms {
+            state.note_put(due_ms);
+        }
+        // A cautious claim is counted before its handler runs; in memory alone it would go with the
+        // process that the handler takes down.
+        let sync = state.is_cautious && done.committed() > 0;
+        (done, alarm, sync.then(|| self.storage.sync()))
+    }
+
+    /// A group in one transaction.
+    fn commit(
+        &self,
+        state: &mut State,
+        partition: &Partition,
+        group: &Group,
+        marks: bool,
+    ) -> GroupOutcome {
+        let done = self.transact(state, |conn, writer| {
+            if marks {
+                schema::set_unclean_mark(conn, true)?;
+            }
+            let mut transaction = Transaction::new(conn, writer);
+            transaction.run(partition, group)?;
+            let Finished { outcomes, memory } = transaction.finish()?;
+            Ok((outcomes.into_iter().next().unwrap_or_default(), memory))
+        });
+        match done {
+            Ok(outcome) => {
+                state.is_marked |= marks;
+                let committed = group.batches.get(..outcome.committed());
+                self.storage
+                    .committed(partition, committed.unwrap_or_default());
+                outcome
+            }
+            Err(error) if error.kind() == StoreErrorKind::Full && !has_put(group) => {
+                // The contract: what only deletes is never full.
+                let error = StoreError::unavailable("no room even to delete").with_source(error);
+                GroupOutcome::stopped(error)
+            }
+            Err(error) => GroupOutcome::stopped(error),
+        }
+    }
+
+    /// A transaction of the object, and what the writer remembers of it once it has committed.
+    fn transact<T>(
+        &self,
+        state: &mut State,
+        inside: impl FnOnce(&dyn SqlConn, &mut Writer) -> Result<(T, MemoryChange), StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut inside = Some(inside);
+        let mut done = None;
+        let writer = &mut state.writer;
+        let orphans = &state.orphans;
+        self.storage.transaction(&mut |conn| {
+            let Some(inside) = inside.take() else {
+                return Ok(());
+            };
+            purge_orphans(conn, orphans)?;
+            done = Some(inside(conn, writer)?);
+            Ok(())
+        })?;
+        let Some((done, memory)) = done else {
+            return Err(StoreError::unavailable("the storage ran no transaction"));
+        };
+        state.writer.committed(memory);
+        state.orphans.clear();
+        Ok(done)
+    }
+
+    /// What a commit comes to once the platform has taken the alarm. The commit stands; but if the alarm
+    /// was refused, whoever asked had better ask again.
+    async fn confirmed(&self, done: GroupOutcome, alarm: Option<AlarmWrite>) -> GroupOutcome {
+        let Some(alarm) = alarm else { return done };
+        let Err(error) = alarm.await else { return done };
+        self.forget_alarm();
+        if done.committed() == 0 {
+            return done;
+        }
+        let unknown = StoreError::unknown("the alarm of a commit was refused after it");
+        GroupOutcome::stopped(unknown.with_source(error))
+    }
+
+    /// One step of the audit, and the alarm for what it repaired, in one turn.
+    pub(super) fn audit(
+        &self,
+        after: Option<&Partition>,
+        limit: usize,
+    ) -> Result<(AuditPage, Option<AlarmWrite>), StoreError> {
+        let mut state = self.lock();
+        let page = self.transact(&mut state, |conn, writer| writer.audit(conn, after, limit))?;
+        let earliest_ms = page.repairs.iter().map(|repair| repair.at_ms).min();
+        let alarm = match earliest_ms {
+            Some(at_ms) => self.lower(&mut state, at_ms)?,
+            None => None,
+        };
+        Ok((page, alarm))
+    }
+
+    /// Takes the mark away that a handler left when it set another alarm. If that fails it stays, and
+    /// the next instance is cautious for nothing.
+    pub(super) fn clear_mark(&self, state: &mut State) {
+        if !state.is_marked {
+            return;
+        }
+        let cleared = self
+            .storage
+            .transaction(&mut |conn| schema::set_unclean_mark(conn, false));
+        match cleared {
+            Ok(()) => state.is_marked = false,
+            Err(error) => tracing::warn!(%error, "the mark of a served alarm stays"),
+        }
+    }
+
+    /// A planted bug: commits, and sets the alarm a turn later.
+    async fn write_with_late_alarm(&self, partition: &Partition, group: Group) -> GroupOutcome {
+        let done = self.commit(&mut self.lock(), partition, &group, false);
+        give_way().await;
+        let alarm = earliest_of(&group).map(|due_ms| self.lower(&mut self.lock(), due_ms));
+        match alarm {
+            Some(Ok(alarm)) => self.confirmed(done, alarm).await,
+            Some(Err(_)) | None => done,
+        }
+    }
+}
+
+fn earliest_of(group: &Group) -> Option<u64> {
+    group.batches.iter().filter_map(earliest_timer_put).min()
+}
+
+fn has_put(group: &Group) -> bool {
+    group.batches.iter().any(Batch::has_put)
+}
+
+/// The alarm could not be set, so nothing was written.
+fn not_armed(error: StoreError) -> StoreError {
+    StoreError::unavailable("the alarm that the write needs could not be set").with_source(error)
+}

@@ -1,0 +1,148 @@
+//! What is due when: the stored wakes, seen through the holds.
+
+use std::ops::ControlFlow;
+use std::task::{Context, Poll};
+
+use dueline::store::{LaneWake, Partition, StoreError, Wake};
+use dueline::timers::KindSet;
+
+use super::ObjectStore;
+use super::state::State;
+use crate::hold::TurnEnd;
+
+/// Wakes read at a time while partitions are held back.
+const WAKES_PER_PAGE: usize = 64;
+/// Most wakes served by one tick.
+const WAKES_PER_TICK: usize = 256;
+
+/// A partition to be ticked, and the wakes that are served by that.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    pub(crate) partition: Partition,
+    pub(crate) wakes: Vec<LaneWake>,
+}
+
+impl ObjectStore {
+    /// The earliest time at which a lane of these kinds wants to be looked at, in milliseconds since
+    /// 1970: its first wake, or the end of its partition's hold. Read in the present turn.
+    pub(super) fn head(
+        &self,
+        state: &mut State,
+        kinds: &KindSet,
+    ) -> Result<Option<u64>, StoreError> {
+        let limit = if state.holds.is_empty() {
+            1
+        } else {
+            WAKES_PER_PAGE
+        };
+        let mut earliest: Option<u64> = None;
+        self.walk(state, kinds, u64::MAX, limit, |wake, held_ms| {
+            if earliest.is_some_and(|earliest| earliest <= wake.at_ms) {
+                return ControlFlow::Break(());
+            }
+            let at_ms = wake.at_ms.max(held_ms);
+            earliest = Some(earliest.map_or(at_ms, |earliest| earliest.min(at_ms)));
+            ControlFlow::Continue(())
+        })?;
+        Ok(earliest)
+    }
+
+    /// The same in a turn of its own, for the handler, which waits for it.
+    pub(crate) fn next_head(&self, kinds: &KindSet) -> Result<Option<u64>, StoreError> {
+        let mut state = self.lock();
+        state.is_lowered = false;
+        let head = self.head(&mut state, kinds)?;
+        state.awaited_ms = head.unwrap_or(u64::MAX);
+        Ok(head)
+    }
+
+    /// What is due, a turn for each partition, in the order of their first wakes.
+    pub(crate) fn due_turns(&self, kinds: &KindSet) -> Result<Vec<Turn>, StoreError> {
+        let mut state = self.lock();
+        let now_ms = self.runtime.now_ms();
+        let mut turns: Vec<Turn> = Vec::new();
+        let mut left = WAKES_PER_TICK;
+        self.walk(
+            &mut state,
+            kinds,
+            now_ms,
+            WAKES_PER_TICK,
+            |wake, held_ms| {
+                if held_ms > now_ms {
+                    return ControlFlow::Continue(());
+                }
+                let of_lane = LaneWake {
+                    kind: wake.kind,
+                    at_ms: wake.at_ms,
+                };
+                match turns
+                    .iter_mut()
+                    .find(|turn| turn.partition == wake.partition)
+                {
+                    Some(turn) => turn.wakes.push(of_lane),
+                    None => turns.push(Turn {
+                        partition: wake.partition,
+                        wakes: vec![of_lane],
+                    }),
+                }
+                left -= 1;
+                if left == 0 {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            },
+        )?;
+        Ok(turns)
+    }
+
+    /// Shows the wakes up to a time in their order, each with the end of its partition's hold (0 if it
+    /// is not held), until it is told to stop.
+    fn walk(
+        &self,
+        state: &mut State,
+        kinds: &KindSet,
+        until_ms: u64,
+        limit: usize,
+        mut show: impl FnMut(Wake, u64) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let now = self.runtime.monotonic();
+        let now_ms = self.runtime.now_ms();
+        let mut after = None;
+        loop {
+            let found =
+                self.read(|reads| reads.due_wakes(kinds, until_ms, after.as_ref(), limit))?;
+            state.note_orphans(found.orphans);
+            for wake in found.page.wakes {
+                let left = state.holds.left(&wake.partition, now);
+                let held_ms = u64::try_from(left.as_millis())
+                    .ok()
+                    .filter(|left_ms| *left_ms > 0)
+                    .map_or(0, |left_ms| now_ms.saturating_add(left_ms));
+                if show(wake, held_ms) == ControlFlow::Break(()) {
+                    return Ok(());
+                }
+            }
+            after = found.page.next;
+            if after.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes note of how a partition's turn ended.
+    pub(crate) fn turn_ended(&self, partition: &Partition, end: TurnEnd) {
+        let now = self.runtime.monotonic();
+        self.lock().holds.ended(partition, end, now);
+    }
+
+    /// Ready once something was put that is due before the head that was read last.
+    pub(crate) fn poll_lowered(&self, context: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.lock();
+        if std::mem::take(&mut state.is_lowered) {
+            return Poll::Ready(());
+        }
+        state.waiting = Some(context.waker().clone());
+        Poll::Pending
+    }
+}

@@ -1,0 +1,260 @@
+use std::task::{Context, Poll, Waker};
+
+use dueline::sql::{OrphanWake, Writer};
+use dueline::store::StoreError;
+
+use super::ObjectStore;
+use crate::alarm::{Alarm, KnownAlarm};
+use crate::error::AlarmError;
+use crate::hold::Holds;
+use crate::mutants::{Mutant, planted};
+use crate::report::Restored;
+use crate::storage::AlarmWrite;
+
+/// An alarm that is this late without being served is taken for lost, in milliseconds.
+const LOST_AFTER_MS: u64 = 1_000;
+
+/// What one instance of the object keeps in memory.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) writer: Writer,
+    pub(super) alarm: Alarm,
+    pub(super) holds: Holds,
+    pub(super) orphans: Vec<OrphanWake>,
+    /// Whether the handler of the alarm runs in this instance.
+    pub(super) is_serving: bool,
+    /// Whether the ticks under way are cautious.
+    pub(super) is_cautious: bool,
+    /// Whether the mark of an alarm that set another is in the database.
+    pub(super) is_marked: bool,
+    /// Whether the last instance left that mark.
+    pub(super) was_marked: bool,
+    /// The head for which the handler waits, in milliseconds since 1970.
+    pub(super) awaited_ms: u64,
+    /// Whether something was put that is due before it.
+    pub(super) is_lowered: bool,
+    /// The handler, while it waits for calls.
+    pub(super) waiting: Option<Waker>,
+    /// Alarms that were delivered while another was being served.
+    pub(super) queue: Vec<Waker>,
+}
+
+impl State {
+    pub(super) fn new(writer: Writer, is_marked: bool) -> Self {
+        Self {
+            writer,
+            alarm: Alarm::new(),
+            holds: Holds::default(),
+            orphans: Vec::new(),
+            is_serving: false,
+            is_cautious: false,
+            is_marked,
+            was_marked: is_marked,
+            awaited_ms: 0,
+            is_lowered: false,
+            waiting: None,
+            queue: Vec::new(),
+        }
+    }
+
+    /// Something due at this time was committed: the handler, if it waits for something later, looks.
+    pub(super) fn note_put(&mut self, due_ms: u64) {
+        if self.is_serving && due_ms < self.awaited_ms {
+            self.is_lowered = true;
+            if let Some(waiting) = self.waiting.take() {
+                waiting.wake();
+            }
+        }
+    }
+
+    fn end_serving(&mut self) {
+        self.is_serving = false;
+        self.is_cautious = false;
+        self.waiting = None;
+        for queued in std::mem::take(&mut self.queue) {
+            queued.wake();
+        }
+    }
+}
+
+/// What became of the alarm when its handler ended.
+pub(crate) struct Rearmed {
+    /// Where it is set now; `None` if nothing is pending.
+    pub(crate) next_ms: Option<u64>,
+    /// The write, if one was needed.
+    pub(crate) write: Option<AlarmWrite>,
+}
+
+impl ObjectStore {
+    /// The handler of the alarm begins, as soon as no other runs in this instance.
+    pub(crate) fn poll_serving(
+        &self,
+        scheduled_at_ms: Option<u64>,
+        context: &mut Context<'_>,
+    ) -> Poll<()> {
+        let mut state = self.lock();
+        if state.is_serving {
+            let queue = &mut state.queue;
+            if !queue.iter().any(|queued| queued.will_wake(context.waker())) {
+                queue.push(context.waker().clone());
+            }
+            return Poll::Pending;
+        }
+        state.is_serving = true;
+        state.is_lowered = false;
+        state.alarm.begin(scheduled_at_ms);
+        Poll::Ready(())
+    }
+
+    /// The handler was cut or ended with an error: nothing is known of the alarm.
+    pub(crate) fn stop_serving(&self) {
+        let mut state = self.lock();
+        if state.is_serving {
+            state.end_serving();
+            state.alarm.note(KnownAlarm::Unknown);
+        }
+    }
+
+    /// Whether the last instance was stopped while its alarm was being served. True once.
+    pub(crate) fn take_left_mark(&self) -> bool {
+        std::mem::take(&mut self.lock().was_marked)
+    }
+
+    /// Whether each commit of the turns to come is to be durable before it is answered.
+    pub(crate) fn be_cautious(&self, is_cautious: bool) {
+        self.lock().is_cautious = is_cautious;
+    }
+
+    pub(crate) fn forget_alarm(&self) {
+        self.lock().alarm.note(KnownAlarm::Unknown);
+    }
+
+    /// Reads the earliest head of all lanes and sets the alarm for it, in one turn; the handler is over.
+    pub(crate) fn rearm(&self) -> Result<Rearmed, AlarmError> {
+        let mut state = self.lock();
+        state.end_serving();
+        let done = self.rearm_with(&mut state, None);
+        if done.is_err() {
+            state.alarm.note(KnownAlarm::Unknown);
+        }
+        done
+    }
+
+    /// As [`rearm`](Self::rearm), with a head that was read earlier: only a planted bug has one.
+    pub(crate) fn rearm_with_stale(&self, head: Option<u64>) -> Result<Rearmed, AlarmError> {
+        let mut state = self.lock();
+        state.end_serving();
+        self.rearm_with(&mut state, Some(head))
+    }
+
+    fn rearm_with(
+        &self,
+        state: &mut State,
+        stale: Option<Option<u64>>,
+    ) -> Result<Rearmed, AlarmError> {
+        self.clear_mark(state);
+        let head = match stale {
+            Some(head) => head,
+            None => self.head(state, &self.kinds).map_err(AlarmError::Heads)?,
+        };
+        let Some(due_ms) = head else {
+            // Not left to the platform, which keeps an alarm that was set while it was being served, as
+            // the constructor may have done; the platform's own delete would cost the same.
+            let write = self.storage.delete_alarm().map_err(AlarmError::Alarm)?;
+            state.alarm.note(KnownAlarm::None);
+            return Ok(Rearmed {
+                next_ms: None,
+                write: Some(write),
+            });
+        };
+        let at_ms = state.alarm.place(due_ms, self.runtime.now_ms());
+        let write = if state.alarm.known == KnownAlarm::At(at_ms) {
+            None
+        } else {
+            Some(self.set(state, at_ms).map_err(AlarmError::Alarm)?)
+        };
+        Ok(Rearmed {
+            next_ms: Some(at_ms),
+            write,
+        })
+    }
+
+    /// Sets the alarm so that what is due at this time is not late, if it is not set so already.
+    pub(super) fn lower(
+        &self,
+        state: &mut State,
+        due_ms: u64,
+    ) -> Result<Option<AlarmWrite>, StoreError> {
+        let now_ms = self.runtime.now_ms();
+        if state.alarm.is_set_for(due_ms, now_ms) {
+            return Ok(None);
+        }
+        // What is stored counts too: nothing may be known of the alarm that is replaced.
+        let head = self.head(state, &self.kinds)?;
+        let earliest_ms = head.map_or(due_ms, |head| head.min(due_ms));
+        let at_ms = state.alarm.place(earliest_ms, now_ms);
+        self.set(state, at_ms).map(Some)
+    }
+
+    fn set(&self, state: &mut State, at_ms: u64) -> Result<AlarmWrite, StoreError> {
+        let write = self.storage.set_alarm(at_ms);
+        state.alarm.note(if write.is_ok() {
+            KnownAlarm::At(at_ms)
+        } else {
+            KnownAlarm::Unknown
+        });
+        write
+    }
+
+    /// Which write of the alarm was the last, and whether its handler runs: to be asked before the
+    /// platform is asked for the alarm.
+    pub(crate) fn alarm_version(&self) -> (u64, bool) {
+        let state = self.lock();
+        (state.alarm.version, state.is_serving)
+    }
+
+    /// Sets the alarm again if it is missing, too late, or lost, in the turn in which the heads are
+    /// read. `found` is what the platform said, `version` what was current when it was asked.
+    pub(crate) fn restore(
+        &self,
+        found: Option<u64>,
+        version: u64,
+    ) -> Result<(Restored, Option<AlarmWrite>), AlarmError> {
+        let mut state = self.lock();
+        if state.is_serving {
+            return Ok((Restored::Serving, None));
+        }
+        if state.alarm.version != version || planted(Mutant::AlarmNotRestored) {
+            // It was set in the meantime, by the heads of that turn.
+            return Ok((Restored::Sound, None));
+        }
+        let now_ms = self.runtime.now_ms();
+        let is_lost = |at_ms: u64| at_ms.saturating_add(LOST_AFTER_MS) < now_ms;
+        if let (KnownAlarm::At(known_ms), Some(at_ms)) = (state.alarm.known, found)
+            && known_ms == at_ms
+            && !is_lost(at_ms)
+        {
+            return Ok((Restored::Sound, None));
+        }
+        let head = self
+            .head(&mut state, &self.kinds)
+            .map_err(AlarmError::Heads)?;
+        let Some(due_ms) = head else {
+            state
+                .alarm
+                .note(found.map_or(KnownAlarm::None, KnownAlarm::At));
+            return Ok((Restored::Sound, None));
+        };
+        let wanted_ms = state.alarm.place(due_ms, now_ms);
+        match found {
+            Some(at_ms) if at_ms <= wanted_ms && !is_lost(at_ms) => {
+                state.alarm.note(KnownAlarm::At(at_ms));
+                Ok((Restored::Sound, None))
+            }
+            _ => {
+                let write = self.set(&mut state, wanted_ms).map_err(AlarmError::Alarm)?;
+                Ok((Restored::Set { at_ms: wanted_ms }, Some(write)))
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Goal: whoever enters the object finds its alarm set, or sets it. Method: the platform loses it, gives it
+//! up, or it was set for a later time; then a constructor or a request looks.
+#![cfg(test)]
+
+mod home;
+
+use dueline::timers::Registration;
+use dueline_worker::simulated::{AlarmEnd, RETRIES_MAX, StorageCall};
+use dueline_worker::{AlarmError, ObjectOptions, ObjectStorage, Restored, Start};
+use home::handlers::{Seen, notes};
+use home::{A, Home, START_MS};
+
+fn noting(seen: &Seen) -> [(dueline::timers::TimerKind, Registration); 1] {
+    [(A, Registration::inline(notes(seen)))]
+}
+
+/// Takes the alarm away behind the driver's back.
+fn take_away(home: &Home) {
+    home.run(home.storage().delete_alarm().unwrap()).unwrap();
+    home.end_turn();
+    assert_eq!(home.alarm_ms(), None);
+}
+
+#[test]
+fn a_missing_alarm_is_set_again_by_a_request_and_by_a_constructor() {
+    let home = Home::new();
+    let seen = Seen::default();
+    let driver = home.driver(noting(&seen));
+    home.schedule(&driver, A, "a", START_MS + 1_000);
+    let set = Restored::Set {
+        at_ms: START_MS + 1_000,
+    };
+    take_away(&home);
+    assert_eq!(home.restore(&driver), set);
+    assert_eq!(home.alarm_ms(), Some(START_MS + 1_000));
+    take_away(&home);
+    let newer = home.open(noting(&seen), Start::Fresh, ObjectOptions::default());
+    assert_eq!(home.alarm_ms(), None);
+    assert_eq!(home.restore(&newer), set);
+    assert_eq!(home.alarm_ms(), Some(START_MS + 1_000));
+}
+
+#[test]
+fn an_alarm_that_is_too_late_is_set_earlier() {
+    let home = Home::new();
+    let driver = home.driver(noting(&Seen::default()));
+    home.schedule(&driver, A, "a", START_MS + 1_000);
+    home.run(home.storage().set_alarm(START_MS + 8_000).unwrap())
+        .unwrap();
+    home.end_turn();
+    home.restore(&driver);
+    assert_eq!(home.alarm_ms(), Some(START_MS + 1_000));
+}
+
+#[test]
+fn an_alarm_the_platform_has_forgotten_is_noticed_once_it_is_over() {
+    let home = Home::new();
+    let driver = home.driver(noting(&Seen::default()));
+    home.schedule(&driver, A, "a", START_MS + 1_000);
+    assert!(home.object.borrow_mut().lose_alarm());
+    home.clock.advance_ms(2_000);
+    assert_eq!(home.restore(&driver), Restored::Sound);
+    home.clock.advance_ms(1);
+    assert!(matches!(home.restore(&driver), Restored::Set { .. }));
+    assert_eq!(home.next_alarm(&driver).unwrap().total.fired, 1);
+}
+
+#[test]
+fn nothing_is_set_where_nothing_is_pending() {
+    let home = Home::new();
+    let driver = home.driver(noting(&Seen::default()));
+    assert_eq!(home.restore(&driver), Restored::Sound);
+    assert_eq!(home.storage().counts().alarm_writes, 0);
+}
+
+#[test]
+fn a_sound_alarm_costs_one_read_of_it_and_no_row() {
+    let home = Home::new();
+    let driver = home.driver(noting(&Seen::default()));
+    home.schedule(&driver, A, "a", START_MS + 1_000);
+    let before = home.storage().counts();
+    assert_eq!(home.restore(&driver), Restored::Sound);
+    let after = home.storage().counts();
+    assert_eq!(after.alarm_reads, before.alarm_reads + 1);
+    assert_eq!(after.rows_read, before.rows_read);
+    assert_eq!(after.alarm_writes, before.alarm_writes);
+}
+
+#[test]
+fn an_alarm_whose_end_cannot_be_written_is_thrown_given_up_and_restored() {
+    let home = Home::new();
+    let seen = Seen::default();
+    let driver = home.driver(noting(&seen));
+    home.schedule(&driver, A, "a", START_MS + 1_000);
+    home.schedule(&driver, A, "b", START_MS + 500_000);
+    home.fail(StorageCall::SetAlarm);
+    for _ in 0..=RETRIES_MAX {
+        let thrown = home.next_alarm(&driver);
+        assert!(matches!(thrown, Err(AlarmError::Alarm(_))), "{thrown:?}");
+    }
+    // What was due has run nevertheless, once.
+    assert_eq!(seen.all(), ["a"]);
+    assert_eq!(home.alarm_ms(), None);
+    assert!(home.run(driver.restore()).is_err());
+    home.heal();
+    assert!(matches!(home.restore(&driver), Restored::Set { .. }));
+    assert_eq!(home.alarm_ms(), Some(START_MS + 500_000));
+}
+
+#[test]
+fn heads_that_cannot_be_read_are_thrown_and_the_retry_finds_them() {
+    let home = Home::new();
+    let seen = Seen::default();
+    let driver = home.driver(noting(&seen));
+    home.schedule(&driver, A, "a", START_MS + 1_000);
+    home.fail(StorageCall::Read);
+    let thrown = home.next_alarm(&driver);
+    assert!(matches!(thrown, Err(AlarmError::Heads(_))), "{thrown:?}");
+    home.heal();
+    assert_eq!(home.next_alarm(&driver).unwrap().total.fired, 1);
+    assert_eq!(home.alarm_ms(), None);
+}
+
+#[test]
+fn a_request_beside_an_alarm_leaves_the_alarm_to_it() {
+    let home = Home::new();
+    let driver = home.driver(noting(&Seen::default()));
+    home.schedule(&driver, A, "a", START_MS + 1_000);
+    let info = home.begin_alarm();
+    {
+        let mut alarm = std::pin::pin!(driver.on_alarm(info));
+        // Its first turn may be its last: the question is asked by whoever comes between.
+        let ended = home.turn(alarm.as_mut()).is_ready();
+        let restored = home.restore(&driver);
+        assert!(ended || restored == Restored::Serving);
+        if !ended {
+            home.run(alarm).unwrap();
+        }
+    }
+    home.end_alarm(AlarmEnd::Well);
+    assert_eq!(home.alarm_ms(), None);
+}
