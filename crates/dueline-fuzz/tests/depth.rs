@@ -256,10 +256,7 @@ const ROUTES: [(&str, &[u16]); 20] = [
         "DELETE v1/partitions/*/timers/*",
         &[204, 404, 409, 412, 422],
     ),
-    (
-        "POST v1/partitions/*/timers/*:fire-now",
-        &[200, 404, 409, 422],
-    ),
+    ("POST v1/partitions/*/timers/*:fire-now", &[200, 404, 422]),
     ("POST v1/partitions/*/timers/*", &[405]),
     ("TRACE v1/partitions/*/timers", &[405]),
 ];

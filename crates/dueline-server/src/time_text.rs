@@ -65,10 +65,8 @@ fn split_offset(text: &str) -> Option<(&str, SignedDuration)> {
     }
     let (local, offset) = text.split_at_checked(text.len().checked_sub("+00:00".len())?)?;
     let (hours, minutes) = offset.get(1..)?.split_once(':')?;
-    if ![hours, minutes]
-        .iter()
-        .all(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
-    {
+    let two_digits = |part: &str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
+    if !two_digits(hours) || !two_digits(minutes) {
         return None;
     }
     let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
@@ -94,7 +92,8 @@ fn has_sound_fraction(text: &str) -> bool {
 }
 
 /// Reads a span such as `30m`, `1h 30m`, `PT30M` or `60d` (a day is 24 hours), rounded up to a
-/// millisecond.
+/// millisecond. One that ends beyond the calendar wherever it begins is refused: it could not be
+/// written in every unit.
 pub fn parse_span_ms(text: &str) -> Result<u64, String> {
     let span: Span = text
         .trim()
@@ -104,8 +103,11 @@ pub fn parse_span_ms(text: &str) -> Result<u64, String> {
         .to_duration(SpanRelativeTo::days_are_24_hours())
         .map_err(|_| "a span has no months or years: their length varies; use days".to_owned())?;
     let rounded_up = span.subsec_nanos() % 1_000_000 > 0;
-    u64::try_from(span.as_millis() + i128::from(rounded_up))
-        .map_err(|_| "a span must not be negative".to_owned())
+    match u64::try_from(span.as_millis() + i128::from(rounded_up)) {
+        Ok(span_ms) if span_ms <= DUE_MS_MAX => Ok(span_ms),
+        Ok(_) => Err("a span this long ends beyond 9999-12-31, the latest time".to_owned()),
+        Err(_) => Err("a span must not be negative".to_owned()),
+    }
 }
 
 /// A span in its largest unit that loses nothing: `10m`, `90s`, `250ms`.
@@ -170,6 +172,9 @@ mod tests {
             "2027-01-31T09:00:00.Z",
             "2027-01-31T09:00:00+0100",
             "2027-01-31T09:00:00+24:00",
+            "2027-01-31T09:00:00+1:000",
+            "2027-01-31T09:00:00.5-000:5",
+            "2027-01-31T09:00:00+:1000",
             "2027-01-31T09:00:00Z[UTC]",
             "2027-01-31T09:00:00\u{e9}:00",
             "1969-12-31T23:59:59Z",
@@ -217,6 +222,13 @@ mod tests {
         ] {
             assert!(parse_span_ms(text).is_err(), "{text}");
         }
+        // The clock form takes more hours than any other, and days on top.
+        for text in ["81weeks777777777:20:001.5", "70389529h", "PT253402300800S"] {
+            assert!(parse_span_ms(text).is_err(), "{text}");
+        }
+        let longest = "PT253402300799.999S";
+        assert_eq!(parse_span_ms(longest), Ok(DUE_MS_MAX));
+        assert_eq!(parse_span_ms(&span_text(DUE_MS_MAX)), Ok(DUE_MS_MAX));
         assert_eq!(span_text(600_000), "10m");
         assert_eq!(span_text(90_000), "90s");
         assert_eq!(span_text(1), "1ms");
