@@ -102,7 +102,10 @@ fn main() -> ExitCode {
         Command::Hashes => {
             for seed in 1_000..1_010 {
                 let verdict = judge(&Plan::of(seed));
-                println!("{seed} {:016x}", trace_hash(&verdict.events));
+                println!(
+                    "trace hash {:016x} of seed {seed}",
+                    trace_hash(&verdict.events)
+                );
             }
             ExitCode::SUCCESS
         }
