@@ -1,5 +1,10 @@
 //! The command line of the simulator.
 #![forbid(unsafe_code)]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "what it prints is its output"
+)]
 
 mod hunt;
 #[cfg(dueline_mutants)]
