@@ -282,7 +282,7 @@ fn world(random: &mut Random, swarm: Swarm) -> WorldSpec {
         partitions: random.pick(&[1, 1, 2, 3, 8]),
         store_offset_ms: random.pick(skews),
         faults,
-        heal_at_us: 1_000_000 * random.pick(&[3, 8, 20, 40]),
+        heal_at_us: 1_000_000 * random.pick(&[3, 6, 12, 25]),
         retry: RetryPolicy {
             attempts_max: random.pick(&[Some(1), Some(3), Some(5)]),
             initial_ms: random.pick(&[50, 400, 1_000]),

@@ -29,7 +29,7 @@ const REST_US: u64 = 900_000_000;
 /// How late a timer may be while nothing goes wrong, in milliseconds.
 const LATENESS_MS: u64 = 3_000;
 /// How long timers are served before the end while nothing goes wrong.
-const LIVE_US: u64 = 8_000_000;
+const LIVE_US: u64 = 5_000_000;
 /// A run that takes more steps than this has gone in circles.
 const STEPS_MAX: u64 = 400_000;
 
