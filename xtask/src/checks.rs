@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::process::{Failure, command, output_of, run, run_and_keep, succeeds};
 use crate::test_counts::TestCounts;
-use crate::{fuzz, tidy, wasm, weave};
+use crate::{fuzz, sim, tidy, wasm, weave};
 
 /// One check: its name on the command line, what it does, and the function that does it.
 #[derive(Debug)]
@@ -72,6 +72,11 @@ pub(crate) const CHECKS: &[Check] = &[
         name: "fuzz",
         about: "libFuzzer over every target, 20 s each",
         run: fuzz::check,
+    },
+    Check {
+        name: "sim",
+        about: "the simulator: 2,000 seeds, ten of them in two builds, every planted bug",
+        run: sim::check,
     },
     Check {
         name: "doctest",

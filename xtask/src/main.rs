@@ -14,6 +14,7 @@ mod fuzz;
 mod options;
 mod process;
 mod run;
+mod sim;
 mod test_counts;
 mod tidy;
 mod wasm;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         ["fuzz", options @ ..] if !options.is_empty() => {
             run::one("fuzz", || fuzz::run_targets(options))
         }
+        ["sim", options @ ..] if !options.is_empty() => run::one("sim", || sim::run(options)),
         ["weave", options @ ..] if !options.is_empty() => run::one("weave", || weave::run(options)),
         [name] => match CHECKS.iter().find(|check| check.name == *name) {
             Some(check) => run::all(std::slice::from_ref(check)),
@@ -59,10 +61,11 @@ fn usage() -> String {
         text.push_str(&format!("  {:<9} {}\n", check.name, check.about));
     }
     text.push_str(&format!(
-        "\nhunts, for as long as you ask for:\n  {}\n            kills of a server among eight clients, and the checker\n  {}\n            libFuzzer, over one target or over all\n  {}\n            the models under more schedules, and more preemptions\n",
+        "\nhunts, for as long as you ask for:\n  {}\n            kills of a server among eight clients, and the checker\n  {}\n            libFuzzer, over one target or over all\n  {}\n            the models under more schedules, and more preemptions\n  {}\n            the simulator: more seeds, or every planted bug\n",
         crash::USAGE,
         fuzz::USAGE,
         weave::USAGE,
+        sim::USAGE,
     ));
     text
 }

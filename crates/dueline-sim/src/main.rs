@@ -1,5 +1,10 @@
 //! The command line of the simulator.
 #![forbid(unsafe_code)]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "what it prints is its output"
+)]
 
 mod hunt;
 #[cfg(dueline_mutants)]
@@ -102,7 +107,10 @@ fn main() -> ExitCode {
         Command::Hashes => {
             for seed in 1_000..1_010 {
                 let verdict = judge(&Plan::of(seed));
-                println!("{seed} {:016x}", trace_hash(&verdict.events));
+                println!(
+                    "trace hash {:016x} of seed {seed}",
+                    trace_hash(&verdict.events)
+                );
             }
             ExitCode::SUCCESS
         }

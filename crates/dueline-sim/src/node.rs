@@ -116,10 +116,6 @@ impl Node {
         Owner::from(self.number)
     }
 
-    pub(crate) fn actor(&self) -> &Actor {
-        &self.actor
-    }
-
     /// Begins a process.
     pub(crate) fn start(&mut self, around: Surroundings<'_>) {
         let Surroundings {

@@ -149,15 +149,6 @@ impl NodeClock {
         self.wall().frozen_ms = frozen.then_some(shown_ms);
     }
 
-    /// Sets the wall clock to the true time, or to what it showed if that is later: the clocks of a
-    /// healthy machine do not go back.
-    pub fn heal(&self) {
-        let ahead_ms = self.wall_ms() - self.gained_ms();
-        let mut wall = self.wall();
-        wall.frozen_ms = None;
-        wall.offset_ms = ahead_ms.max(0);
-    }
-
     fn gained_ms(&self) -> i64 {
         START_MS + i64::try_from(self.elapsed_us() / 1_000).unwrap_or(i64::MAX / 2)
     }

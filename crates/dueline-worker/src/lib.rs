@@ -105,7 +105,8 @@
 //!
 //! # Limits
 //! * Everything that writes timers writes through this driver: what is put past it has no alarm.
-//! * A timer is late by what the platform's alarm is late, and by one millisecond if it was due already.
+//! * A timer is late by what the platform's alarm is late, and by a millisecond or two if it was due
+//!   already; by more if the platform does not say what it serves ([`AlarmInfo::scheduled_at_ms`]).
 //! * One tick fires at most 128 timers, 32 of a kind, unless [`ObjectOptions::budget`] says otherwise.
 //! * A kind without a handler here sets no alarm of its own; a put of such a timer costs one look.
 //! * A handler that takes down the whole process, not just its instance, is known only if the platform

@@ -43,6 +43,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "dueline",
             "dueline-cli",
+            "dueline-history",
             "dueline-server",
             "dueline-testkit",
         ],
@@ -92,7 +93,15 @@ const KEPT_TO: &[(&str, &[&str])] = &[
     ("shuttle", &["dueline-weave"]),
     ("axum", &["dueline-server"]),
     ("reqwest", &["dueline-server", "dueline-cli"]),
-    ("clap", &["dueline-cli", "dueline-bench", "dueline-faultfs"]),
+    (
+        "clap",
+        &[
+            "dueline-cli",
+            "dueline-bench",
+            "dueline-faultfs",
+            "dueline-sim",
+        ],
+    ),
 ];
 
 pub(crate) fn check(files: &[TextFile]) -> Vec<Finding> {

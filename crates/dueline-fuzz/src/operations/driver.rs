@@ -56,7 +56,8 @@ impl Driver {
             .and_then(|it| it.with(KINDS[1], Registration::inline(Told).retry(retry)))
             .and_then(|it| it.with(KINDS[2], detached.retry(retry)))
             .expect("three kinds of the application");
-        let store = disguise(arena.actor(Source::Engine));
+        // No two starts have one seed, so it tells one process from another.
+        let store = disguise(arena.actor_of(Source::Engine, seed));
         let verbs = Arc::clone(&store) as Arc<dyn NamespaceStore>;
         Self {
             engine: Engine::new(verbs, runtime(&clock, seed), registry),

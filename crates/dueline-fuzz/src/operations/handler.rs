@@ -1,7 +1,7 @@
 use dueline::store::{Batch, Key};
 use dueline::timers::{DetachedHandler, DueTimer, Fired, HandlerError, TimerCtx, TimerHandler};
 use dueline::{BoxFuture, Bytes};
-use dueline_testkit::model::effect_key;
+use dueline_testkit::model::mark_effect;
 
 /// Does what the first byte of the payload says, as often as the second says.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl Told {
             return Err(HandlerError::undecodable("not two bytes"));
         };
         let is_failing = timer.attempt() <= u16::from(times);
-        let done = Batch::new().put(effect_key(timer), "");
+        let done = mark_effect(Batch::new(), timer, None);
         match what {
             0 => Ok(Fired::Done(appended(ctx, timer, done).await?)),
             1 if is_failing => Err(HandlerError::new("as told")),
@@ -26,15 +26,18 @@ impl Told {
                 reason: "as told".to_owned(),
                 batch: Batch::new(),
             }),
-            3 if times > 0 => Ok(Fired::Reschedule {
-                due_at_ms: if times == 1 {
+            3 if times > 0 => {
+                let due_at_ms = if times == 1 {
                     ctx.now_ms() + 700
                 } else {
                     timer.due_at_ms().saturating_sub(50)
-                },
-                payload: payload(what, times - 1),
-                batch: done,
-            }),
+                };
+                Ok(Fired::Reschedule {
+                    due_at_ms,
+                    payload: payload(what, times - 1),
+                    batch: mark_effect(Batch::new(), timer, Some(due_at_ms)),
+                })
+            }
             4 if is_failing => Ok(Fired::Retry {
                 after_ms: Some(u64::from(times) * 700),
                 reason: "later".to_owned(),

@@ -2,6 +2,7 @@
 
 mod driver;
 mod handler;
+mod record;
 mod verbs;
 mod world;
 

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use dueline::runtime::Clock;
 use dueline::store::{NamespaceStore, Partition};
 use dueline::timers::{ClaimedCall, Counts, Tick, TickBudget, Timers};
+use dueline_history::Recorder;
 use dueline_testkit::model::{Arena, Mishap, Source, Tasks};
 use dueline_testkit::{ManualClock, block_on};
 
 use super::driver::{Driver, KINDS, runtime};
+use super::record::{judge, record};
 use super::verbs::{self, Verb};
 use super::{Disguise, Script};
 
@@ -29,6 +31,7 @@ const LOOKS_MAX: usize = 1_000;
 
 pub(super) struct World {
     arena: Arc<Arena>,
+    history: Arc<Recorder>,
     partition: Partition,
     clock: ManualClock,
     client_clock: ManualClock,
@@ -45,6 +48,7 @@ impl World {
     pub(super) fn new(script: &mut Script<'_>, disguise: Disguise) -> Self {
         let clock = ManualClock::new(START_MS);
         let arena = Arena::new(&clock);
+        let history = record(&arena, &clock);
         let client_clock = ManualClock::new(START_MS);
         let skews_ms = [0, 0, 2_000, -2_000, 60_000, -60_000];
         let mut start = |seed| {
@@ -52,11 +56,12 @@ impl World {
             Driver::start(&arena, disguise, skewed, seed)
         };
         let drivers = [start(1), start(2)];
-        let store = arena.actor(Source::User) as Arc<dyn NamespaceStore>;
+        let store = arena.actor_of(Source::User, 3) as Arc<dyn NamespaceStore>;
         Self {
             client: Timers::new(store, runtime(&client_clock, 3)),
             partition: Partition::new("p").expect("a partition"),
             arena,
+            history,
             clock,
             client_clock,
             drivers,
@@ -143,6 +148,7 @@ impl World {
         if !wakes.is_empty() {
             broken.push(format!("wakes are left at the end: {wakes:?}"));
         }
+        broken.extend(judge(&self.history, &self.arena, &self.partition));
         broken
     }
 

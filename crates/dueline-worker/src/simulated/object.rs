@@ -165,8 +165,8 @@ impl SimulatedObject {
         let mut inner = self.storage.lock();
         if inner.alarm_ms == Some(scheduled_ms) {
             inner.deletes_alarm = true;
-        } else if inner.alarm_ms == self.durable_alarm_ms {
-            // The object was set to another time, or to none.
+        } else if inner.turns.keep_alarm(self.durable_alarm_ms) {
+            // The object was set to another time, or to none, and that is durable.
             let stored = inner.alarm_ms.filter(|at_ms| scheduled_ms < *at_ms);
             drop(inner);
             if stored.is_some() {
@@ -176,6 +176,9 @@ impl SimulatedObject {
             return Delivery::Cancelled;
         } else {
             inner.deletes_alarm = false;
+            drop(inner);
+            // The delivery itself tells what the scheduler had.
+            self.scheduled_ms = Some(scheduled_ms);
         }
         Delivery::Run(AlarmInfo {
             retry_count,

@@ -80,6 +80,13 @@ impl Turns {
         self.ended.len()
     }
 
+    /// Whether every turn that is not durable left the alarm as it is in the last durable one.
+    pub(super) fn keep_alarm(&self, durable_ms: Option<u64>) -> bool {
+        self.ended
+            .iter()
+            .all(|turn| turn.record.alarm_ms == durable_ms)
+    }
+
     /// All that have ended are durable.
     pub(super) fn sync(&mut self, database: &Database) -> Result<Vec<TurnRecord>, StoreError> {
         if self.ended.is_empty() {

@@ -1,0 +1,102 @@
+//! `cargo xtask sim`: the simulator. Alone it is the check of that name; with options it goes on for as many
+//! seeds as is asked for, or plants every bug.
+
+use crate::checks::{Note, cargo};
+use crate::options::Options;
+use crate::process::{Failure, run_and_keep};
+
+pub(crate) const USAGE: &str = "sim --seeds N [--first-seed S] | sim --mutants N";
+const SEEDS: &str = "--seeds";
+const FIRST_SEED: &str = "--first-seed";
+const MUTANTS: &str = "--mutants";
+
+/// Seeds of the check, the same in every run.
+const FIXED_SEEDS: u64 = 2_000;
+/// Most seeds in which each planted bug must be caught.
+const MUTANT_SEEDS: u64 = 20_000;
+
+/// The fixed seeds hold, ten of them are the same run in two builds, and every planted bug is caught.
+pub(crate) fn check() -> Result<Note, Failure> {
+    let seeds = seeds(FIXED_SEEDS, 0)?;
+    let released = hashes(true)?;
+    let unoptimized = hashes(false)?;
+    if released != unoptimized {
+        let text = format!(
+            "a seed is not one run: {released:?} with optimization, {unoptimized:?} without"
+        );
+        return Err(text.into());
+    }
+    let mutants = mutants(MUTANT_SEEDS)?;
+    Ok(Note::text(format!("{seeds}; {mutants}")))
+}
+
+pub(crate) fn run(arguments: &[&str]) -> Result<Note, Failure> {
+    let options = Options::read(arguments, &[SEEDS, FIRST_SEED, MUTANTS])?;
+    match (options.number(SEEDS), options.number(MUTANTS), options.word) {
+        (Some(count), None, None) => {
+            let first = options.number(FIRST_SEED).unwrap_or(0);
+            seeds(count, first).map(Note::text)
+        }
+        (None, Some(most), None) => mutants(most).map(Note::text),
+        _ => Err(format!("usage: cargo xtask {USAGE}").into()),
+    }
+}
+
+fn seeds(count: u64, first: u64) -> Result<String, Failure> {
+    let (count, first) = (count.to_string(), first.to_string());
+    let mut sim = cargo(&["run", "--release", "--package", "dueline-sim", "--locked"]);
+    sim.args(["--", "seeds", "--count", &count, "--first", &first]);
+    let (lines, success) = run_and_keep(sim)?;
+    let total = lines.iter().find(|line| line.contains(" failing, "));
+    match total {
+        Some(total) if success => Ok(total.clone()),
+        Some(_) => Err(
+            "a seed broke a promise, or places were never reached: see above"
+                .to_owned()
+                .into(),
+        ),
+        None => Err("the simulator told no figures: it did not run"
+            .to_owned()
+            .into()),
+    }
+}
+
+/// The trace hashes of ten seeds.
+fn hashes(released: bool) -> Result<Vec<String>, Failure> {
+    let mut sim = cargo(&["run", "--package", "dueline-sim", "--locked"]);
+    if released {
+        sim.arg("--release");
+    }
+    sim.args(["--", "hashes"]);
+    let (lines, success) = run_and_keep(sim)?;
+    let hashes: Vec<String> = lines
+        .into_iter()
+        .filter(|line| line.starts_with("trace hash "))
+        .collect();
+    if !success || hashes.len() != 10 {
+        return Err("the simulator told no hashes of ten seeds"
+            .to_owned()
+            .into());
+    }
+    Ok(hashes)
+}
+
+/// A build of its own holds the planted bugs.
+fn mutants(most: u64) -> Result<String, Failure> {
+    let most = most.to_string();
+    let mut sim = cargo(&["run", "--release", "--package", "dueline-sim", "--locked"]);
+    sim.args(["--target-dir", "target/mutants"]);
+    sim.args(["--", "mutants", "--seeds", &most]);
+    sim.env("RUSTFLAGS", "--cfg dueline_mutants");
+    let (lines, success) = run_and_keep(sim)?;
+    let total = lines
+        .iter()
+        .find(|line| line.contains(" planted bugs caught, "));
+    match total {
+        Some(total) if success => Ok(total.clone()),
+        Some(_) => Err("a planted bug was not caught: see above".to_owned().into()),
+        None => Err("the simulator planted nothing: it did not run"
+            .to_owned()
+            .into()),
+    }
+}
