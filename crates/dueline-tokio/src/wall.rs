@@ -13,6 +13,10 @@ const NANOS_PER_MS: i128 = 1_000_000;
 /// Two readings of the clocks count as one if no more time has passed between them; also the
 /// shortest wait.
 const APART_MAX: Duration = Duration::from_micros(20);
+/// A wall clock that has shown one millisecond for longer than this stands still, and is asked again after
+/// so long: waiting for its next millisecond would be a spin.
+const STILL: Duration = Duration::from_millis(3);
+const STILL_NAP: Duration = Duration::from_millis(5);
 /// How often the clocks are read anew because more has passed.
 const READS_MAX: u32 = 8;
 
@@ -25,6 +29,8 @@ const READS_MAX: u32 = 8;
 pub(crate) struct WallClock {
     /// A lower bound of wall minus monotonic, in nanoseconds, that no reading has contradicted.
     distance: Option<i128>,
+    /// What the wall clock showed last, and when it began to.
+    shown: Option<(i64, Duration)>,
 }
 
 /// One look at both clocks.
@@ -40,6 +46,9 @@ pub(crate) struct Reading {
 impl WallClock {
     pub(crate) fn read(&mut self, clock: &dyn Clock) -> Reading {
         let (before, wall_ms, monotonic) = read_together(clock);
+        if self.shown.is_none_or(|(shown_ms, _)| shown_ms != wall_ms) {
+            self.shown = Some((wall_ms, monotonic));
+        }
         let wall = i128::from(wall_ms) * NANOS_PER_MS;
         // The wall was read between the two; both bounds hold however long that took.
         let low = wall - nanos(monotonic);
@@ -68,7 +77,11 @@ impl WallClock {
         let distance = self.distance.unwrap_or(0);
         let left = i128::from(at_ms) * NANOS_PER_MS - distance - nanos(reading.monotonic);
         // Where the estimate says "now" and the clock says "not yet", the clock is right.
-        Duration::from_nanos(u64::try_from(left.max(0)).unwrap_or(u64::MAX)).max(APART_MAX)
+        let left = Duration::from_nanos(u64::try_from(left.max(0)).unwrap_or(u64::MAX));
+        let still = self.shown.map_or(Duration::ZERO, |(_, since)| {
+            reading.monotonic.saturating_sub(since)
+        });
+        left.max(if still > STILL { STILL_NAP } else { APART_MAX })
     }
 }
 
@@ -150,6 +163,26 @@ mod tests {
             end - i128::from(due_ms) * NANOS_PER_MS < 30_000,
             "ends late"
         );
+    }
+
+    #[test]
+    fn a_wall_clock_that_stands_still_is_not_asked_without_a_pause() {
+        let clock = TrueClock(Mutex::new((5_000_000_000, 0)));
+        let mut wall = WallClock::default();
+        let mut naps = 0;
+        for _ in 0..1_000 {
+            let reading = wall.read(&clock);
+            let nap = wall.until(reading, reading.now_ms + 1);
+            naps += 1;
+            let nanos = u64::try_from(nap.as_nanos()).expect("short");
+            // Time passes, and the wall clock is set back by as much.
+            clock.pass(nanos);
+            clock.step(-i128::from(nanos));
+            if clock.monotonic() > Duration::from_millis(500) {
+                break;
+            }
+        }
+        assert!(naps < 300, "{naps} in half a second");
     }
 
     /// A clock on which half a second passes behind the first reading of the wall, as if the thread
