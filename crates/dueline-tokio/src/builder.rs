@@ -1,6 +1,6 @@
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -33,7 +33,9 @@ impl Driver {
             store: store.into(),
             runtime: None,
             settings: Settings {
-                tick_threads: default_threads(),
+                tick_threads: thread::available_parallelism()
+                    .map_or(1, NonZeroUsize::get)
+                    .min(TICK_THREADS_MAX),
                 ticks_max: 256,
                 window_max: 4_096,
                 budget: TickBudget::native(),
@@ -182,11 +184,4 @@ pub(crate) struct Parts {
     /// The store that wakes are read from.
     pub(crate) store: Arc<dyn WakeStore>,
     pub(crate) settings: Settings,
-}
-
-/// One thread a core, as many as are useful. The system is asked once: it reads files to answer.
-fn default_threads() -> usize {
-    static CORES: OnceLock<usize> = OnceLock::new();
-    let cores = CORES.get_or_init(|| thread::available_parallelism().map_or(1, NonZeroUsize::get));
-    (*cores).min(TICK_THREADS_MAX)
 }
