@@ -11,6 +11,9 @@ use crate::plan::{Deed, VerbSpec};
 use crate::tag::Tag;
 use crate::time::NodeClock;
 
+/// How long a process is down that a handler has killed.
+const KILLED_DOWN_US: u64 = 700_000;
+
 impl World<'_> {
     pub(super) fn perform(&mut self, deed: Deed) {
         match deed {
@@ -49,6 +52,7 @@ impl World<'_> {
                 }
             }
             Deed::LandLate => self.disk.land_late(),
+            Deed::Full { is_full } => self.disk.set_full(is_full),
         }
     }
 
@@ -95,6 +99,16 @@ impl World<'_> {
         // The next program knows all kinds, now and then.
         self.nodes[index].is_old &= self.random.chance(50);
         self.put_off(self.time.now_us() + down_us, Later::Start(index));
+    }
+
+    /// Ends the processes that a handler has killed.
+    pub(super) fn crash_killed(&mut self) {
+        for index in 0..self.nodes.len() {
+            if self.nodes[index].was_killed() {
+                self.recorder.mark("a handler kills its process");
+                self.crash(index as u64, KILLED_DOWN_US);
+            }
+        }
     }
 
     pub(super) fn stop(&mut self, node: u64, grace_ms: u64, down_us: u64) {
