@@ -7,7 +7,7 @@ use dueline_history::What;
 use super::{Later, World};
 use crate::client::Request;
 use crate::node::Surroundings;
-use crate::plan::{Deed, VerbSpec};
+use crate::plan::{Deed, VerbSpec, VerbWhat};
 use crate::tag::Tag;
 use crate::time::NodeClock;
 
@@ -193,6 +193,10 @@ impl World<'_> {
         let now_ms = u64::try_from(node.clock.wall_ms()).unwrap_or(0);
         let number = self.next_request;
         self.next_request += 1;
+        let tag = match verb.what {
+            VerbWhat::Many { .. } => Tag::Request(0),
+            _ => Tag::Request(number),
+        };
         let request = Request::new(
             number,
             &node.clients,
@@ -202,7 +206,6 @@ impl World<'_> {
             now_ms,
         );
         let task = Box::pin(request.run(timers, now_ms));
-        self.executor
-            .spawn(node.owner(), Tag::Request(number), false, task);
+        self.executor.spawn(node.owner(), tag, false, task);
     }
 }

@@ -28,8 +28,9 @@ use crate::time::{NodeClock, TrueTime};
 const REST_US: u64 = 900_000_000;
 /// How late a timer may be while nothing goes wrong, in milliseconds: where several nodes write, each
 /// asks for what the others have written only every second.
-const LATENESS_REMOTE_MS: u64 = 3_000;
-const LATENESS_LOCAL_MS: u64 = 300;
+const LATENESS_MS: u64 = 3_000;
+/// The same for one node whose clock goes by the true time: then its driver sleeps exactly.
+const LATENESS_TRUE_MS: u64 = 100;
 /// How long timers are served before the end while nothing goes wrong.
 const LIVE_US: u64 = 5_000_000;
 /// A run that takes more steps than this has gone in circles.
@@ -173,11 +174,13 @@ impl<'a> World<'a> {
         });
         let kinds = KINDS.into_iter().chain([RECURRING]);
         let rules = EngineRules {
-            lateness_ms: Some(if self.plan.world.is_remote {
-                LATENESS_REMOTE_MS
-            } else {
-                LATENESS_LOCAL_MS
-            }),
+            lateness_ms: Some(
+                if self.plan.world.is_remote || !self.plan.has_true_clocks() {
+                    LATENESS_MS
+                } else {
+                    LATENESS_TRUE_MS
+                },
+            ),
             budget,
             // A read and a commit may take a quarter of a minute each, and a run its deadline.
             overrun_ms: 120_000,
