@@ -69,7 +69,8 @@ pub(crate) fn add(plan: &mut Plan, random: &mut Random) {
         return;
     }
     let focus = random.pick(&ALL);
-    let at_us = random.below(plan.world.heal_at_us / 2);
+    // On the millisecond, like what is due: so that requests meet the tick.
+    let at_us = 1_000 * random.below(plan.world.heal_at_us / 2_000);
     let mut stage = Stage {
         partition: random.below(plan.world.partitions),
         nodes: plan.world.nodes.len() as u64,

@@ -40,6 +40,7 @@ pub const MARKS: &[&str] = &[
     "a commit is too early",
     "a commit lands late",
     "a guard is lost",
+    "a handler kills its process",
     "a node crashes",
     "a node stands still",
     "a node stops cleanly",
