@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use dueline::rows::TimerKey;
 use dueline::store::{Batch, BatchOutcome, Partition, StoreError, StoreErrorKind};
-use dueline::timers::{Change, Scheduled, Timer, TimerError, Timers};
-use dueline_history::{Outcome, Told, Verb, VerbName, What};
+use dueline::timers::{Change, Policy, Scheduled, Timer, TimerError, Timers};
+use dueline_history::{Occurrence, Outcome, Told, Verb, VerbName, What};
 
 use crate::disk::octets;
 use crate::plan::{VerbSpec, VerbWhat};
@@ -52,7 +52,10 @@ impl Request {
         doubts: &Doubts,
         now_ms: u64,
     ) -> Self {
-        let names_later = matches!(verb.what, VerbWhat::Requeue | VerbWhat::Purge);
+        let names_later = matches!(
+            verb.what,
+            VerbWhat::Requeue | VerbWhat::Purge | VerbWhat::Many { .. } | VerbWhat::Stale { .. }
+        );
         if !names_later {
             recorder.event(actor, What::Verb(invoked(number, &verb, now_ms)));
         }
@@ -70,8 +73,14 @@ impl Request {
 
     /// Carries it out.
     pub async fn run(mut self, timers: Timers, now_ms: u64) {
-        if !self.asked {
-            return self.run_on_dead(timers, now_ms).await;
+        match self.verb.what.clone() {
+            VerbWhat::Requeue | VerbWhat::Purge => return self.run_on_dead(timers, now_ms).await,
+            VerbWhat::Many {
+                timers: many,
+                payload,
+            } => return self.run_many(timers, now_ms, many, payload).await,
+            VerbWhat::Stale { change } => return self.run_stale(timers, now_ms, change).await,
+            _ => {}
         }
         let done = perform(&timers, &self.verb, now_ms).await;
         self.tell_of(done);
@@ -101,6 +110,62 @@ impl Request {
             requeued.map(|requeued| requeued.as_ref().map_or((Outcome::NotFound, 0), of))
         };
         self.tell_of(done);
+    }
+
+    /// Schedules many at once. Each is a request of its own to whoever reads the history: the timers
+    /// that were acknowledged are noted, and must have been there.
+    async fn run_many(self, timers: Timers, now_ms: u64, many: Vec<(String, i64)>, payload: Bytes) {
+        let partition = partition(self.verb.partition);
+        let kind = self.verb.kind;
+        let asked = many.iter().map(|(reference, due_in_ms)| {
+            let timer = Timer::new(kind, reference.clone())
+                .due_at(at(now_ms, *due_in_ms))
+                .payload(payload.clone())
+                .named();
+            (timer, Policy::Replace)
+        });
+        let answers = timers.schedule_many(&partition, asked.collect()).await;
+        for ((reference, _), answer) in many.iter().zip(answers) {
+            let Ok(scheduled) = answer else { continue };
+            let occurrence = Occurrence {
+                kind: kind.0,
+                reference: octets(reference.as_bytes()),
+                generation: scheduled.generation,
+            };
+            self.recorder
+                .promised(octets(partition.as_bytes()), occurrence);
+        }
+    }
+
+    /// Asks for a change of a generation that the timer is not.
+    async fn run_stale(self, timers: Timers, now_ms: u64, change: u8) {
+        let partition = partition(self.verb.partition);
+        let (kind, reference) = (self.verb.kind, Bytes::from(self.verb.reference.clone()));
+        let Ok(Some(view)) = timers.get(&partition, kind, &reference).await else {
+            return;
+        };
+        // No process draws it within a lifetime.
+        let other = view.generation ^ (1 << 62);
+        let due_ms = at(now_ms, 1_000);
+        let did = match change {
+            0 => {
+                let cancelled = timers.cancel(&partition, kind, &reference, Some(other));
+                cancelled.await.is_ok_and(|cancelled| cancelled.is_some())
+            }
+            1 => {
+                let moved = timers.reschedule(&partition, kind, &reference, due_ms, Some(other));
+                moved.await.is_ok()
+            }
+            _ => {
+                let timer = Timer::new(kind, reference).due_at(due_ms).named();
+                let replaced = timers.schedule_if_match(&partition, timer, other);
+                replaced.await.is_ok()
+            }
+        };
+        if did {
+            self.recorder
+                .wrong("a generation was changed by a verb that names another");
+        }
     }
 
     fn tell_of(&mut self, done: Result<(Outcome, u64), TimerError>) {
@@ -166,6 +231,7 @@ fn invoked(request: u64, spec: &VerbSpec, now_ms: u64) -> Verb {
         VerbWhat::Resume => (VerbName::Resume, None),
         VerbWhat::Requeue => (VerbName::Requeue, None),
         VerbWhat::Purge => (VerbName::Purge, None),
+        VerbWhat::Many { .. } | VerbWhat::Stale { .. } => (VerbName::Write, None),
         VerbWhat::Malformed { due_in_ms } | VerbWhat::Headless { due_in_ms } => {
             (VerbName::Write, Some(*due_in_ms))
         }
@@ -246,7 +312,9 @@ async fn perform(
         }
         VerbWhat::Pause => written(timers.pause(&partition, kind).await?),
         VerbWhat::Resume => written(timers.resume(&partition, kind).await?),
-        VerbWhat::Requeue | VerbWhat::Purge => Err(TimerError::NotFound),
+        VerbWhat::Requeue | VerbWhat::Purge | VerbWhat::Many { .. } | VerbWhat::Stale { .. } => {
+            Err(TimerError::NotFound)
+        }
         VerbWhat::Malformed { due_in_ms } => {
             let short = TimerKey::lane_due_end(kind, at(now_ms, *due_in_ms));
             write(timers, &partition, short, "malformed").await

@@ -1,9 +1,17 @@
 //! The scripted handler, with every run of it taken down.
 
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use dueline::BoxFuture;
 use dueline::runtime::Runtime;
-use dueline::timers::{Registration, Registry, TimerKind};
+use dueline::timers::{
+    DetachedHandler, DueTimer, Fired, HandlerError, Registration, Registry, TimerCtx, TimerHandler,
+    TimerKind,
+};
 use dueline_history::{Ended, Recorded, Run, RunLog, What};
-use dueline_testkit::model::script::{KINDS, Script};
+use dueline_testkit::model::script::{KINDS, Op, Script, op_of};
 
 use crate::plan::{NodeSpec, RECURRING, WorldSpec};
 use crate::recorder::{Actor, Recorder};
@@ -47,17 +55,75 @@ impl RunLog for NodeLog {
     }
 }
 
+/// The script, and the operation that kills the process.
+#[derive(Clone, Debug)]
+struct Deadly {
+    script: Script,
+    killed: Arc<AtomicBool>,
+}
+
+impl Deadly {
+    /// Tells the world to cut the process if that is what the timer does; says whether it is.
+    fn kills(&self, timer: &DueTimer) -> bool {
+        let kills = op_of(timer.payload()).is_some_and(|(op, _)| op == Op::Kill);
+        if kills {
+            self.killed.store(true, Ordering::Relaxed);
+        }
+        kills
+    }
+}
+
+impl TimerHandler for Deadly {
+    fn fire<'a>(
+        &'a self,
+        ctx: &'a TimerCtx<'a>,
+        timer: &'a DueTimer,
+    ) -> BoxFuture<'a, Result<Fired, HandlerError>> {
+        if self.kills(timer) {
+            return Box::pin(pending());
+        }
+        self.script.fire(ctx, timer)
+    }
+}
+
+impl DetachedHandler for Deadly {
+    type Output = ();
+
+    fn call<'a>(
+        &'a self,
+        ctx: &'a TimerCtx<'a>,
+        timer: &'a DueTimer,
+    ) -> BoxFuture<'a, Result<(), HandlerError>> {
+        if self.kills(timer) {
+            return Box::pin(pending());
+        }
+        self.script.call(ctx, timer)
+    }
+
+    fn settle<'a>(
+        &'a self,
+        ctx: &'a TimerCtx<'a>,
+        timer: &'a DueTimer,
+        output: &'a (),
+    ) -> BoxFuture<'a, Result<Fired, HandlerError>> {
+        self.script.settle(ctx, timer, output)
+    }
+}
+
 /// Three inline kinds of different group sizes, a detached one, and one that recurs. An old program
 /// knows only half of them.
 pub fn registry(
     world: &WorldSpec,
-    spec: &NodeSpec,
-    is_old: bool,
+    (spec, is_old): (&NodeSpec, bool),
     (recorder, actor, node): (&Recorder, &Actor, u16),
     runtime: &Runtime,
+    killed: &Arc<AtomicBool>,
 ) -> Registry {
-    let script = Script {
-        runtime: runtime.clone(),
+    let script = Deadly {
+        script: Script {
+            runtime: runtime.clone(),
+        },
+        killed: Arc::clone(killed),
     };
     let log = NodeLog {
         recorder: recorder.clone(),

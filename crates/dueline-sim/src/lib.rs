@@ -9,7 +9,9 @@
 
 mod client;
 mod disk;
+mod draw;
 mod executor;
+mod focus;
 mod handlers;
 mod node;
 mod plan;
@@ -18,6 +20,7 @@ mod shrink;
 mod tag;
 mod time;
 mod verdict;
+mod watch;
 mod world;
 
 pub use plan::Plan;
@@ -37,6 +40,7 @@ pub const MARKS: &[&str] = &[
     "a commit is too early",
     "a commit lands late",
     "a guard is lost",
+    "a handler kills its process",
     "a node crashes",
     "a node stands still",
     "a node stops cleanly",

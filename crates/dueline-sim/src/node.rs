@@ -1,6 +1,7 @@
 //! One machine with one process on it: the real engine and the real native driver, without threads.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use dueline::BoxFuture;
@@ -33,6 +34,8 @@ pub struct Node {
     pub(crate) clients: Actor,
     epoch: u64,
     ended_cleanly: bool,
+    /// Whether a handler has killed the process.
+    killed: Arc<AtomicBool>,
 }
 
 /// One process.
@@ -109,11 +112,17 @@ impl Node {
             clients: Actor::new(""),
             epoch: 0,
             ended_cleanly: true,
+            killed: Arc::default(),
         }
     }
 
     pub(crate) fn owner(&self) -> Owner {
         Owner::from(self.number)
+    }
+
+    /// Whether a handler has killed the process since this was last asked.
+    pub(crate) fn was_killed(&self) -> bool {
+        self.killed.load(Ordering::Relaxed) && self.killed.swap(false, Ordering::Relaxed)
     }
 
     /// Begins a process.
@@ -151,7 +160,14 @@ impl Node {
             Arc::new(SequenceEntropy::new(entropy_seed)),
         );
         let told = (recorder, &self.actor, self.number);
-        let registry = handlers::registry(world, &self.spec, self.is_old, told, &runtime);
+        self.killed.store(false, Ordering::Relaxed);
+        let registry = handlers::registry(
+            world,
+            (&self.spec, self.is_old),
+            told,
+            &runtime,
+            &self.killed,
+        );
         recorder.event(
             &self.actor,
             What::Registry {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dueline_history::{Event, What};
+use dueline_history::{Event, Occurrence, Octets, What};
 
 use crate::time::TrueTime;
 
@@ -18,6 +18,29 @@ pub struct Recorder {
 struct Inner {
     events: Vec<Event>,
     marks: BTreeMap<&'static str, u64>,
+    hidden: Hidden,
+}
+
+/// What a run knows beside its history.
+#[derive(Debug, Default)]
+pub struct Hidden {
+    /// How many events there were when each turn began, the first turn first.
+    pub turns: Vec<usize>,
+    /// Timers that a client was told to be scheduled by a request that holds many.
+    pub promised: Vec<(Octets, Occurrence)>,
+    /// What was seen to be wrong at once.
+    pub wrong: Vec<String>,
+}
+
+/// All that was taken down.
+#[derive(Debug)]
+pub struct Taken {
+    /// What happened.
+    pub events: Vec<Event>,
+    /// Places that were reached, and how often.
+    pub marks: BTreeMap<&'static str, u64>,
+    /// What is known beside.
+    pub hidden: Hidden,
 }
 
 /// Names of actors, made once.
@@ -55,13 +78,31 @@ impl Recorder {
         *self.lock().marks.entry(name).or_insert(0) += 1;
     }
 
-    /// What was taken down, and the marks that were reached.
-    pub fn take(&self) -> (Vec<Event>, BTreeMap<&'static str, u64>) {
+    /// The next turn begins.
+    pub fn turn(&self) {
         let mut inner = self.lock();
-        (
-            std::mem::take(&mut inner.events),
-            std::mem::take(&mut inner.marks),
-        )
+        let events = inner.events.len();
+        inner.hidden.turns.push(events);
+    }
+
+    /// A client was told that this timer is scheduled.
+    pub fn promised(&self, partition: Octets, occurrence: Occurrence) {
+        self.lock().hidden.promised.push((partition, occurrence));
+    }
+
+    /// Something is wrong that the history does not tell.
+    pub fn wrong(&self, what: impl Into<String>) {
+        self.lock().hidden.wrong.push(what.into());
+    }
+
+    /// What was taken down.
+    pub fn take(&self) -> Taken {
+        let mut inner = self.lock();
+        Taken {
+            events: std::mem::take(&mut inner.events),
+            marks: std::mem::take(&mut inner.marks),
+            hidden: std::mem::take(&mut inner.hidden),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

@@ -10,7 +10,7 @@ pub enum Tag {
     Engine,
     /// The engine's, in the tick of this number.
     Turn(u64),
-    /// A client's, by this request.
+    /// A client's, by this request; 0 for one that holds many.
     Request(u64),
 }
 

@@ -4,9 +4,10 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use dueline_history::{Event, check_all};
+use dueline_history::{Checkers, Event};
 
 use crate::plan::Plan;
+use crate::watch::Watch;
 use crate::world;
 
 /// What became of a run.
@@ -25,8 +26,12 @@ pub fn judge(plan: &Plan) -> Verdict {
     match catch_unwind(AssertUnwindSafe(|| world::run(plan))) {
         Ok(outcome) => {
             let mut broken = outcome.broken;
-            let found = check_all(&outcome.events);
-            broken.extend(found.iter().map(ToString::to_string));
+            let watch = Watch::new(plan, outcome.hidden);
+            let mut checkers = Checkers::new().with(Box::new(watch));
+            for event in &outcome.events {
+                checkers.take(event);
+            }
+            broken.extend(checkers.end().iter().map(ToString::to_string));
             Verdict {
                 broken,
                 events: outcome.events,

@@ -100,6 +100,7 @@ mod error;
 mod handle;
 mod host;
 mod looks;
+mod mutants;
 mod plan;
 mod scheduler;
 mod shared;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use dueline::runtime::Runtime;
 use dueline::timers::{KindSet, TimerKind};
 
+use crate::mutants::{Mutant, planted};
 use crate::signal::Signal;
 
 /// Most times remembered for one group; beyond it the latest are forgotten and the group's window is
@@ -75,12 +76,14 @@ impl Looks {
             else {
                 continue;
             };
-            if at_ms < group.horizon_ms {
+            let is_forgotten = planted(Mutant::DriverForgetsLooks) && !group.times_ms.is_empty();
+            if at_ms < group.horizon_ms && !is_forgotten {
                 group.note(at_ms);
                 earliest_ms = earliest_ms.min(at_ms);
             }
         }
-        let wakes = earliest_ms < table.asleep_until_ms;
+        let wakes =
+            earliest_ms < table.asleep_until_ms && !planted(Mutant::DriverSleepsThroughWake);
         drop(table);
         if wakes {
             self.signal.raise();

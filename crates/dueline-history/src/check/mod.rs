@@ -188,6 +188,13 @@ impl Checkers {
         }
     }
 
+    /// The same with a rule of the caller's own.
+    #[must_use]
+    pub fn with(mut self, checker: Box<dyn Checker>) -> Self {
+        self.checkers.push(checker);
+        self
+    }
+
     /// Takes the next event.
     pub fn take(&mut self, event: &Event) {
         let applied = self.book.take(self.length, event);

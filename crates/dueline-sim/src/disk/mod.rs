@@ -51,6 +51,8 @@ struct State {
     late: Vec<Flight>,
     doubt: Option<Flight>,
     closed_until_us: u64,
+    /// Whether only what may use the reserve still finds room.
+    is_full: bool,
 }
 
 /// Who asks for a commit.
@@ -97,6 +99,7 @@ impl Disk {
                 late: Vec::new(),
                 doubt: None,
                 closed_until_us: 0,
+                is_full: false,
             }),
         })
     }
@@ -121,11 +124,17 @@ impl Disk {
         self.state().faults = faults;
     }
 
+    /// From now on there is room for what uses the reserve alone, or for everything again.
+    pub fn set_full(&self, is_full: bool) {
+        self.state().is_full = is_full;
+    }
+
     /// Nothing goes wrong any more. Commits that are late are done now or never.
     pub fn heal(&self) {
         let late = {
             let mut state = self.state();
             state.faults = StoreFaults::default();
+            state.is_full = false;
             state.closed_until_us = 0;
             std::mem::take(&mut state.late)
         };

@@ -2,15 +2,17 @@ use std::fmt;
 use std::sync::Arc;
 
 use dueline::BoxFuture;
+use dueline::rows::is_reserved;
 use dueline::store::{
     AuditPage, Batch, BatchOutcome, Capabilities, Cursor, Group, GroupOutcome, Key, NamespaceStore,
     Partition, PartitionPage, PartitionStats, ReadStore, ScanPage, ScanRange, StoreError,
-    StoreErrorKind, Value, WakeCursor, WakePage, WakeStore,
+    StoreErrorKind, Value, WakeCursor, WakePage, WakeStore, Write,
 };
 use dueline::timers::KindSet;
+use dueline_history::What;
 
 use super::fate::Fate;
-use super::{Disk, Flight, Origin, give_way, injected};
+use super::{Disk, Flight, Origin, give_way, injected, octets};
 use crate::recorder::Actor;
 use crate::tag::Tag;
 
@@ -126,12 +128,30 @@ impl NodeStore {
             let most = group.batches.len() as u64;
             (fate, usize::try_from(state.random.below(most)).unwrap_or(0))
         };
+        let (fate, spared) = self.without_room(&origin, &group).unwrap_or((fate, spared));
         let done = match fate {
             Fate::Done => self.commit_in_flight(origin, partition, group).await,
             fate => self.commit_with(fate, spared, origin, partition, group),
         };
         give_way().await;
         done
+    }
+
+    /// The first batch for which a full store has no room.
+    fn without_room(&self, origin: &Origin, group: &Group) -> Option<(Fate, usize)> {
+        if !self.disk.state().is_full {
+            return None;
+        }
+        let finds_none = |batch: &Batch| batch.has_put() && !batch.uses_reserve;
+        let spared = group.batches.iter().position(finds_none)?;
+        let batch = group.batches.get(spared)?;
+        let is_own = |write: &Write| is_reserved(write.key());
+        if !matches!(origin.tag, Tag::Request(_)) && batch.writes.iter().all(is_own) {
+            self.disk
+                .recorder
+                .wrong("a move of the engine found no room, and may use the reserve");
+        }
+        Some((Fate::Full, spared))
     }
 
     async fn commit_in_flight(
@@ -210,6 +230,12 @@ impl NodeStore {
                 ("a commit is late", StoreErrorKind::Unknown)
             }
             Fate::IoError => {
+                let fault = What::Fault {
+                    fault: "commit_unknown".into(),
+                    node: Some(flight.origin.node),
+                    partition: Some(octets(partition.as_bytes())),
+                };
+                disk.recorder.event(&flight.origin.actor, fault);
                 disk.state().doubt = Some(flight);
                 ("a commit ends in an I/O error", StoreErrorKind::Unknown)
             }

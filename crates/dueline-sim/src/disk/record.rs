@@ -15,7 +15,7 @@ impl Disk {
             let (source, request, turn) = match origin.tag {
                 Tag::Engine => (Source::Engine, None, 0),
                 Tag::Turn(turn) => (Source::Engine, None, turn),
-                Tag::Request(request) => (Source::User, Some(request), 0),
+                Tag::Request(request) => (Source::User, (request > 0).then_some(request), 0),
             };
             let commit = Commit {
                 source,

@@ -7,9 +7,12 @@ use dueline_history::What;
 use super::{Later, World};
 use crate::client::Request;
 use crate::node::Surroundings;
-use crate::plan::{Deed, VerbSpec};
+use crate::plan::{Deed, VerbSpec, VerbWhat};
 use crate::tag::Tag;
 use crate::time::NodeClock;
+
+/// How long a process is down that a handler has killed.
+const KILLED_DOWN_US: u64 = 700_000;
 
 impl World<'_> {
     pub(super) fn perform(&mut self, deed: Deed) {
@@ -49,6 +52,7 @@ impl World<'_> {
                 }
             }
             Deed::LandLate => self.disk.land_late(),
+            Deed::Full { is_full } => self.disk.set_full(is_full),
         }
     }
 
@@ -95,6 +99,16 @@ impl World<'_> {
         // The next program knows all kinds, now and then.
         self.nodes[index].is_old &= self.random.chance(50);
         self.put_off(self.time.now_us() + down_us, Later::Start(index));
+    }
+
+    /// Ends the processes that a handler has killed.
+    pub(super) fn crash_killed(&mut self) {
+        for index in 0..self.nodes.len() {
+            if self.nodes[index].was_killed() {
+                self.recorder.mark("a handler kills its process");
+                self.crash(index as u64, KILLED_DOWN_US);
+            }
+        }
     }
 
     pub(super) fn stop(&mut self, node: u64, grace_ms: u64, down_us: u64) {
@@ -179,6 +193,10 @@ impl World<'_> {
         let now_ms = u64::try_from(node.clock.wall_ms()).unwrap_or(0);
         let number = self.next_request;
         self.next_request += 1;
+        let tag = match verb.what {
+            VerbWhat::Many { .. } => Tag::Request(0),
+            _ => Tag::Request(number),
+        };
         let request = Request::new(
             number,
             &node.clients,
@@ -188,7 +206,6 @@ impl World<'_> {
             now_ms,
         );
         let task = Box::pin(request.run(timers, now_ms));
-        self.executor
-            .spawn(node.owner(), Tag::Request(number), false, task);
+        self.executor.spawn(node.owner(), tag, false, task);
     }
 }

@@ -19,15 +19,18 @@ use crate::disk::Disk;
 use crate::executor::Executor;
 use crate::node::Node;
 use crate::plan::{Action, Deed, Plan, RECURRING, VerbSpec};
-use crate::recorder::{Actor, Recorder};
+use crate::recorder::{Actor, Hidden, Recorder};
 use crate::tag::Tag;
 use crate::time::{NodeClock, TrueTime};
 
 /// How long what was begun among faults may take until everything is at rest again: holding back, claims
 /// and back-off come to about two minutes.
 const REST_US: u64 = 900_000_000;
-/// How late a timer may be while nothing goes wrong, in milliseconds.
+/// How late a timer may be while nothing goes wrong, in milliseconds: where several nodes write, each
+/// asks for what the others have written only every second.
 const LATENESS_MS: u64 = 3_000;
+/// The same for one node whose clock goes by the true time: then its driver sleeps exactly.
+const LATENESS_TRUE_MS: u64 = 100;
 /// How long timers are served before the end while nothing goes wrong.
 const LIVE_US: u64 = 5_000_000;
 /// A run that takes more steps than this has gone in circles.
@@ -42,6 +45,8 @@ pub struct Outcome {
     pub marks: BTreeMap<&'static str, u64>,
     /// What the run itself found wrong, beside what the checkers find in its history.
     pub broken: Vec<String>,
+    /// What the rules of the simulator's own need.
+    pub hidden: Hidden,
 }
 
 struct World<'a> {
@@ -80,11 +85,13 @@ enum Later {
 pub fn run(plan: &Plan) -> Outcome {
     let mut world = World::new(plan);
     world.run();
-    let (events, marks) = world.recorder.take();
+    let mut taken = world.recorder.take();
+    world.broken.append(&mut taken.hidden.wrong);
     Outcome {
-        events,
-        marks,
+        events: taken.events,
+        marks: taken.marks,
         broken: world.broken,
+        hidden: taken.hidden,
     }
 }
 
@@ -167,7 +174,13 @@ impl<'a> World<'a> {
         });
         let kinds = KINDS.into_iter().chain([RECURRING]);
         let rules = EngineRules {
-            lateness_ms: Some(LATENESS_MS),
+            lateness_ms: Some(
+                if self.plan.world.is_remote || !self.plan.has_true_clocks() {
+                    LATENESS_MS
+                } else {
+                    LATENESS_TRUE_MS
+                },
+            ),
             budget,
             // A read and a commit may take a quarter of a minute each, and a run its deadline.
             overrun_ms: 120_000,
@@ -204,6 +217,7 @@ impl<'a> World<'a> {
             self.do_armed(false);
             if self.executor.step(&mut self.random) {
                 self.steps += 1;
+                self.crash_killed();
                 if self.steps > STEPS_MAX {
                     self.broken
                         .push(format!("goes in circles at {} us", self.time.now_us()));
@@ -245,6 +259,7 @@ impl<'a> World<'a> {
             while let Some(job) = life.jobs.next() {
                 let tag = Tag::Turn(self.next_turn);
                 self.next_turn += 1;
+                self.recorder.turn();
                 self.executor.spawn(node.owner(), tag, job.is_tick, job.run);
             }
             if life.is_stopping && life.jobs.drops_ticks() {

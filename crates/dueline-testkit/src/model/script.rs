@@ -60,10 +60,15 @@ pub enum Op {
     OwnName,
     /// Goes on, a second after each due.
     Recur,
+    /// Reads the number of its kind and writes the next, without a guard: right as long as one tick at a
+    /// time runs the kind.
+    Chain,
+    /// Never ends by itself: whoever runs it cuts the process.
+    Kill,
 }
 
 /// Every operation, in the order of their numbers in a payload.
-pub const OPS: [Op; 20] = [
+pub const OPS: [Op; 22] = [
     Op::Done,
     Op::Log,
     Op::Count,
@@ -84,6 +89,8 @@ pub const OPS: [Op; 20] = [
     Op::Hang,
     Op::OwnName,
     Op::Recur,
+    Op::Chain,
+    Op::Kill,
 ];
 
 /// The kinds of scripted timers.
@@ -103,6 +110,20 @@ pub fn payload(op: Op, times: u8, kind: TimerKind, reference: &str) -> Bytes {
     let mut bytes = vec![number, times, kind.0];
     bytes.extend_from_slice(reference.as_bytes());
     bytes.into()
+}
+
+/// The operation that a payload names, and how often.
+pub fn op_of(payload: &[u8]) -> Option<(Op, u8)> {
+    let [number, times, ..] = payload else {
+        return None;
+    };
+    let op = OPS.get(usize::from(*number)).copied()?;
+    Some((op, *times))
+}
+
+/// The row in which [`Op::Chain`] counts the runs of a kind.
+pub fn chain_key(kind: TimerKind) -> Key {
+    Key::from(format!("chain/{}", kind.0))
 }
 
 /// The operations that a history without moving clocks can play.
@@ -198,6 +219,8 @@ impl Script {
                 Ok(Fired::Done(self.log(ctx, timer, done).await?))
             }
             Op::Hang if failing => pending().await,
+            Op::Kill => pending().await,
+            Op::Chain => Ok(Fired::Done(chain(ctx, timer, done).await?)),
             Op::OwnName if failing && timer.is_named() => {
                 let own = NameKey {
                     kind: timer.kind(),
@@ -348,6 +371,14 @@ async fn count(
         .put(to, sum.to_string()))
 }
 
+/// Reads the number of the kind and writes the next.
+async fn chain(ctx: &TimerCtx<'_>, timer: &DueTimer, batch: Batch) -> Result<Batch, HandlerError> {
+    let key = chain_key(timer.kind());
+    let seen = ctx.get(&key).await?;
+    let seen = seen.and_then(|value| std::str::from_utf8(&value).ok()?.parse::<u64>().ok());
+    Ok(batch.put(key, (seen.unwrap_or(0) + 1).to_string()))
+}
+
 /// Is not ready once.
 async fn give_way() {
     let mut given = false;
@@ -437,10 +468,18 @@ impl DetachedHandler for Script {
     ) -> BoxFuture<'a, Result<(), HandlerError>> {
         Box::pin(async move {
             let Told { op, times, .. } = Told::of(timer)?;
-            if op == Op::Fail && timer.attempt() <= u16::from(times) {
-                return Err(HandlerError::new("the call failed"));
+            let failing = timer.attempt() <= u16::from(times);
+            match op {
+                Op::Fail if failing => Err(HandlerError::new("the call failed")),
+                // The others hang in their settle.
+                Op::Hang if failing && !times.is_multiple_of(2) => pending().await,
+                Op::Sleep => {
+                    let time = Duration::from_millis(500 * u64::from(times));
+                    self.runtime.sleep(time).await;
+                    Ok(())
+                }
+                _ => Ok(()),
             }
-            Ok(())
         })
     }
 

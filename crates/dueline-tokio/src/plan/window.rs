@@ -3,6 +3,8 @@ use std::collections::{BTreeSet, VecDeque};
 use dueline::store::Wake;
 use dueline::timers::{Execution, KindSet, Registry, TimerKind};
 
+use crate::mutants::{Mutant, planted};
+
 /// Kinds that run or wait together, and the near wakes of them that have been read.
 ///
 /// Kinds that are always able to run share a window. A detached kind has one of its own: while all
@@ -24,6 +26,11 @@ pub(crate) struct Window {
 /// rows too damaged to name theirs.
 pub(crate) fn window_of(registry: &Registry, wakes_max: usize) -> Vec<Window> {
     let mut always = KindSet::new();
+    if planted(Mutant::DriverAsksForUnknownKinds) {
+        let kinds = KindSet::all();
+        let unknown = kinds.iter().filter(|kind| registry.get(*kind).is_none());
+        unknown.for_each(|kind| always.insert(kind));
+    }
     always.insert(TimerKind::INVALID);
     let mut detached = Vec::new();
     for (kind, registration) in registry.iter() {
