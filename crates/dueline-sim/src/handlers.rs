@@ -1,7 +1,7 @@
 //! The scripted handler, with every run of it taken down.
 
 use dueline::runtime::Runtime;
-use dueline::timers::{Registration, Registry, TimerKind};
+use dueline::timers::{DetachedHandler, Registration, Registry, TimerHandler, TimerKind};
 use dueline_history::{Ended, Recorded, Run, RunLog, What};
 use dueline_testkit::model::script::{KINDS, Script};
 
@@ -59,6 +59,24 @@ pub fn registry(
     let script = Script {
         runtime: runtime.clone(),
     };
+    registry_of(
+        script,
+        (world, spec, is_old),
+        (recorder, actor, node),
+        runtime,
+    )
+}
+
+/// The same kinds with another handler.
+pub fn registry_of<H>(
+    script: H,
+    (world, spec, is_old): (&WorldSpec, &NodeSpec, bool),
+    (recorder, actor, node): (&Recorder, &Actor, u16),
+    runtime: &Runtime,
+) -> Registry
+where
+    H: TimerHandler + DetachedHandler + Clone + 'static,
+{
     let log = NodeLog {
         recorder: recorder.clone(),
         actor: actor.clone(),

@@ -6,6 +6,7 @@ use dueline_testkit::model::Random;
 use dueline_testkit::model::script::{KINDS, OPS, Op, REFERENCES, payload};
 
 use crate::disk::StoreFaults;
+use crate::object::{self, Mishap, ObjectSpec};
 
 /// The kind whose timers recur at a fixed distance.
 pub const RECURRING: TimerKind = TimerKind(20);
@@ -40,6 +41,8 @@ pub struct WorldSpec {
     pub heal_at_us: u64,
     /// How kinds retry.
     pub retry: RetryPolicy,
+    /// One object with one alarm, in place of nodes that share a store.
+    pub object: Option<ObjectSpec>,
     /// Bits of the clock left in a generation, if fewer than all.
     pub narrow_generations: bool,
 }
@@ -132,6 +135,8 @@ pub enum Deed {
     },
     /// A commit that is late is done.
     LandLate,
+    /// Something befalls the object.
+    Befall(Mishap),
 }
 
 /// What a client asks for.
@@ -255,11 +260,15 @@ impl Plan {
         let mut actions = verbs(&mut random, swarm, &world);
         actions.extend(troubles(&mut random, swarm, &world));
         actions.sort_by_key(|action| action.at_us);
-        Self {
+        let mut plan = Self {
             seed,
             world,
             actions,
+        };
+        if seed % 4 == 3 {
+            object::move_into(&mut plan);
         }
+        plan
     }
 }
 
@@ -289,6 +298,7 @@ fn world(random: &mut Random, swarm: Swarm) -> WorldSpec {
             max_ms: random.pick(&[1_000, 3_000]),
             jitter_percent: random.pick(&[0, 20, 100]),
         },
+        object: None,
         narrow_generations: random.chance(30),
     }
 }

@@ -49,6 +49,8 @@ impl World<'_> {
                 }
             }
             Deed::LandLate => self.disk.land_late(),
+            // Only an object has these.
+            Deed::Befall(_) => {}
         }
     }
 
