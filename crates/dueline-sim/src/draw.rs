@@ -76,6 +76,7 @@ pub(crate) fn world(random: &mut Random, swarm: Swarm) -> WorldSpec {
             max_ms: random.pick(&[1_000, 3_000]),
             jitter_percent: random.pick(&[0, 20, 100]),
         },
+        object: None,
         narrow_generations: random.chance(30),
         calls_once: false,
     }

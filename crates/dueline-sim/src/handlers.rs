@@ -125,6 +125,24 @@ pub fn registry(
         },
         killed: Arc::clone(killed),
     };
+    registry_of(
+        script,
+        (world, spec, is_old),
+        (recorder, actor, node),
+        runtime,
+    )
+}
+
+/// The same kinds with another handler.
+pub fn registry_of<H>(
+    script: H,
+    (world, spec, is_old): (&WorldSpec, &NodeSpec, bool),
+    (recorder, actor, node): (&Recorder, &Actor, u16),
+    runtime: &Runtime,
+) -> Registry
+where
+    H: TimerHandler + DetachedHandler + Clone + 'static,
+{
     let log = NodeLog {
         recorder: recorder.clone(),
         actor: actor.clone(),

@@ -14,6 +14,7 @@ mod executor;
 mod focus;
 mod handlers;
 mod node;
+mod object;
 mod plan;
 mod recorder;
 mod shrink;
@@ -48,6 +49,18 @@ pub const MARKS: &[&str] = &[
     "a read fails",
     "a tick is refused by the store",
     "a tick stops on its budget",
+    "a turn is lost",
+    "an alarm comes early",
+    "an alarm comes late",
+    "an alarm comes twice",
+    "an alarm is given up",
+    "an alarm is lost",
+    "an alarm is refused",
+    "an alarm is restored",
+    "an alarm is tried again",
+    "an answer goes with its turn",
+    "an object is evicted",
+    "an object traps",
     "the answer of a commit is lost",
     "the store is closed in doubt",
     "the store is full",

@@ -7,6 +7,7 @@ use dueline_testkit::model::Random;
 use crate::disk::StoreFaults;
 use crate::draw::{Swarm, troubles, verbs, world};
 use crate::focus;
+use crate::object::{self, Mishap, ObjectSpec};
 
 /// The kind whose timers recur at a fixed distance.
 pub const RECURRING: TimerKind = TimerKind(20);
@@ -41,6 +42,8 @@ pub struct WorldSpec {
     pub heal_at_us: u64,
     /// How kinds retry.
     pub retry: RetryPolicy,
+    /// One object with one alarm, in place of nodes that share a store.
+    pub object: Option<ObjectSpec>,
     /// Bits of the clock left in a generation, if fewer than all.
     pub narrow_generations: bool,
     /// Whether nothing but a failed call or settle lets a call go out again.
@@ -140,6 +143,8 @@ pub enum Deed {
         /// Whether it is full.
         is_full: bool,
     },
+    /// Something befalls the object.
+    Befall(Mishap),
 }
 
 /// What a client asks for.
@@ -239,6 +244,9 @@ impl Plan {
         };
         focus::add(&mut plan, &mut random);
         plan.actions.sort_by_key(|action| action.at_us);
+        if seed % 4 == 3 {
+            object::move_into(&mut plan);
+        }
         plan
     }
 

@@ -73,6 +73,12 @@ impl Recorder {
         self.lock().events.push(event);
     }
 
+    /// Takes down an event that was kept back until now.
+    pub fn relay(&self, event: Event) {
+        let at_ms = self.time.now_ms();
+        self.lock().events.push(Event { at_ms, ..event });
+    }
+
     /// Notes that a place was reached that simulations must come by.
     pub fn mark(&self, name: &'static str) {
         *self.lock().marks.entry(name).or_insert(0) += 1;

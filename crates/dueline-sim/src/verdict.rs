@@ -8,7 +8,8 @@ use dueline_history::{Checkers, Event};
 
 use crate::plan::Plan;
 use crate::watch::Watch;
-use crate::world;
+use crate::world::Outcome;
+use crate::{object, world};
 
 /// What became of a run.
 #[derive(Debug)]
@@ -23,7 +24,7 @@ pub struct Verdict {
 
 /// Runs a plan and checks what happened. A panic outside of a handler is a broken promise too.
 pub fn judge(plan: &Plan) -> Verdict {
-    match catch_unwind(AssertUnwindSafe(|| world::run(plan))) {
+    match catch_unwind(AssertUnwindSafe(|| run(plan))) {
         Ok(outcome) => {
             let mut broken = outcome.broken;
             let watch = Watch::new(plan, outcome.hidden);
@@ -43,6 +44,13 @@ pub fn judge(plan: &Plan) -> Verdict {
             events: Vec::new(),
             marks: BTreeMap::new(),
         },
+    }
+}
+
+fn run(plan: &Plan) -> Outcome {
+    match &plan.world.object {
+        Some(spec) => object::run(plan, spec),
+        None => world::run(plan),
     }
 }
 

@@ -11,7 +11,10 @@ fn no_seed_breaks_a_promise() {
         assert!(verdict.broken.is_empty(), "seed {seed}: {verdict:?}");
         assert!(verdict.events.len() > 20, "seed {seed} does nothing");
         for mark in verdict.marks.keys() {
-            assert!(MARKS.contains(mark) || *mark == "a deadline is passed", "{mark}");
+            assert!(
+                MARKS.contains(mark) || *mark == "a deadline is passed",
+                "{mark}"
+            );
         }
     }
 }

@@ -1,7 +1,9 @@
 use std::fmt;
+use std::time::Duration;
 
 use dueline::sql::SqlConn;
 use dueline::store::{Batch, Partition, StoreError};
+use dueline::timers::RunReport;
 use dueline::{BoxFuture, MaybeSendSync};
 
 /// Work on the database of an object, done within the call that takes it.
@@ -74,5 +76,11 @@ pub trait ObjectStorage: MaybeSendSync + fmt::Debug {
     /// that watches its object; most need not.
     fn committed(&self, partition: &Partition, batches: &[Batch]) {
         let _ = (partition, batches);
+    }
+
+    /// Told of each turn of a partition when it has ended: in which tick of its alarm, counted from 1, when
+    /// it began by the monotonic clock, and what it did. For a host that watches its object, too.
+    fn ticked(&self, tick: u32, partition: &Partition, began: Duration, report: &RunReport) {
+        let _ = (tick, partition, began, report);
     }
 }

@@ -12,7 +12,7 @@ mod record;
 
 pub use fate::StoreFaults;
 pub use node_store::NodeStore;
-pub(crate) use record::{lane_wakes, octets};
+pub(crate) use record::{commit_of, lane_wakes, lane_wakes_of, octets};
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;

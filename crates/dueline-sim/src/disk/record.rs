@@ -12,34 +12,43 @@ impl Disk {
         let wakes = lane_wakes(&self.memory.wakes(), partition);
         let store_ms = self.now_ms();
         for (place, batch) in batches.iter().enumerate() {
-            let (source, request, turn) = match origin.tag {
-                Tag::Engine => (Source::Engine, None, 0),
-                Tag::Turn(turn) => (Source::Engine, None, turn),
-                Tag::Request(request) => (Source::User, (request > 0).then_some(request), 0),
-            };
             let commit = Commit {
-                source,
-                node: Some(origin.node),
-                request,
-                epoch: if source == Source::User {
-                    0
-                } else {
-                    origin.epoch
-                },
-                turn,
-                partition: octets(partition.as_bytes()),
                 store_ms,
-                preconditions: u32::try_from(batch.preconditions.len()).unwrap_or(u32::MAX),
-                rows: batch.writes.iter().map(row).collect(),
-                effects: effects(batch),
-                cuts: model::cuts_of(batch).into_iter().map(occurrence).collect(),
                 wakes: wakes.clone(),
                 landed_late: origin.late,
                 asked_ms: origin.late.then_some(origin.asked_ms),
                 has_more: place + 1 < batches.len(),
+                ..commit_of(origin.tag, (origin.node, origin.epoch), partition, batch)
             };
             self.recorder.event(&origin.actor, What::Commit(commit));
         }
+    }
+}
+
+/// What a batch says of itself, asked for on behalf of this task of a process.
+pub(crate) fn commit_of(
+    tag: Tag,
+    (node, epoch): (u16, u64),
+    partition: &Partition,
+    batch: &Batch,
+) -> Commit {
+    let (source, request, turn) = match tag {
+        Tag::Engine => (Source::Engine, None, 0),
+        Tag::Turn(turn) => (Source::Engine, None, turn),
+        Tag::Request(request) => (Source::User, (request > 0).then_some(request), 0),
+    };
+    Commit {
+        source,
+        node: Some(node),
+        request,
+        epoch: if source == Source::User { 0 } else { epoch },
+        turn,
+        partition: octets(partition.as_bytes()),
+        preconditions: u32::try_from(batch.preconditions.len()).unwrap_or(u32::MAX),
+        rows: batch.writes.iter().map(row).collect(),
+        effects: effects(batch),
+        cuts: model::cuts_of(batch).into_iter().map(occurrence).collect(),
+        ..Commit::default()
     }
 }
 
@@ -49,9 +58,14 @@ pub(crate) fn octets(bytes: &[u8]) -> Octets {
 
 /// The wakes of one partition.
 pub(crate) fn lane_wakes(wakes: &[Wake], partition: &Partition) -> Vec<LaneWake> {
+    lane_wakes_of(wakes, &octets(partition.as_bytes()))
+}
+
+/// The same by the name of the partition.
+pub(crate) fn lane_wakes_of(wakes: &[Wake], partition: &Octets) -> Vec<LaneWake> {
     wakes
         .iter()
-        .filter(|wake| wake.partition == *partition)
+        .filter(|wake| wake.partition.as_bytes() == partition.0.as_ref())
         .map(|wake| LaneWake {
             kind: wake.kind.0,
             at_ms: wake.at_ms,

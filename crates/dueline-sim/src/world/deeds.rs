@@ -53,6 +53,8 @@ impl World<'_> {
             }
             Deed::LandLate => self.disk.land_late(),
             Deed::Full { is_full } => self.disk.set_full(is_full),
+            // Only an object has these.
+            Deed::Befall(_) => {}
         }
     }
 

@@ -25,16 +25,16 @@ use crate::time::{NodeClock, TrueTime};
 
 /// How long what was begun among faults may take until everything is at rest again: holding back, claims
 /// and back-off come to about two minutes.
-const REST_US: u64 = 900_000_000;
+pub(crate) const REST_US: u64 = 900_000_000;
 /// How late a timer may be while nothing goes wrong, in milliseconds: where several nodes write, each
 /// asks for what the others have written only every second.
 const LATENESS_MS: u64 = 3_000;
 /// The same for one node whose clock goes by the true time: then its driver sleeps exactly.
 const LATENESS_TRUE_MS: u64 = 100;
 /// How long timers are served before the end while nothing goes wrong.
-const LIVE_US: u64 = 5_000_000;
+pub(crate) const LIVE_US: u64 = 5_000_000;
 /// A run that takes more steps than this has gone in circles.
-const STEPS_MAX: u64 = 400_000;
+pub(crate) const STEPS_MAX: u64 = 400_000;
 
 /// What a run came to.
 #[derive(Debug)]
@@ -95,6 +95,50 @@ pub fn run(plan: &Plan) -> Outcome {
     }
 }
 
+/// What a plan is held to.
+pub(crate) fn begin(plan: &Plan) -> What {
+    let budgets = plan
+        .world
+        .nodes
+        .iter()
+        .map(|node| Budget::from(&node.budget));
+    let budget = budgets.reduce(|a, b| Budget {
+        fired: a.fired.max(b.fired),
+        per_kind: a.per_kind.max(b.per_kind),
+        scanned: a.scanned.max(b.scanned),
+        elapsed_ms: a.elapsed_ms.max(b.elapsed_ms),
+    });
+    let kinds = KINDS.into_iter().chain([RECURRING]);
+    let rules = EngineRules {
+        lateness_ms: Some(
+            if plan.world.is_remote || plan.world.object.is_some() || !plan.has_true_clocks() {
+                LATENESS_MS
+            } else {
+                LATENESS_TRUE_MS
+            },
+        ),
+        budget,
+        // A read and a commit may take a quarter of a minute each, and a run its deadline.
+        overrun_ms: 120_000,
+        recurring: vec![Recurring {
+            kind: RECURRING.0,
+            every_ms: RECUR_MS,
+            may_skip: false,
+        }],
+        retries: kinds
+            .map(|kind| Retries::of(kind, &plan.world.retry))
+            .collect(),
+        wakes_kept: true,
+        ..EngineRules::default()
+    };
+    What::Begin {
+        seed: plan.seed,
+        deadline_ms: crate::handlers::DEADLINE_MS,
+        lag_ms: 0,
+        rules: Some(Box::new(rules)),
+    }
+}
+
 impl<'a> World<'a> {
     fn new(plan: &'a Plan) -> Self {
         let time = TrueTime::default();
@@ -140,7 +184,7 @@ impl<'a> World<'a> {
     }
 
     fn run(&mut self) {
-        self.recorder.event(&self.actor, self.begin());
+        self.recorder.event(&self.actor, begin(self.plan));
         self.disk.set_faults(self.plan.world.faults);
         for index in 0..self.nodes.len() {
             self.start(index);
@@ -157,50 +201,6 @@ impl<'a> World<'a> {
             self.live();
         }
         self.finish(rested);
-    }
-
-    fn begin(&self) -> What {
-        let budgets = self
-            .plan
-            .world
-            .nodes
-            .iter()
-            .map(|node| Budget::from(&node.budget));
-        let budget = budgets.reduce(|a, b| Budget {
-            fired: a.fired.max(b.fired),
-            per_kind: a.per_kind.max(b.per_kind),
-            scanned: a.scanned.max(b.scanned),
-            elapsed_ms: a.elapsed_ms.max(b.elapsed_ms),
-        });
-        let kinds = KINDS.into_iter().chain([RECURRING]);
-        let rules = EngineRules {
-            lateness_ms: Some(
-                if self.plan.world.is_remote || !self.plan.has_true_clocks() {
-                    LATENESS_MS
-                } else {
-                    LATENESS_TRUE_MS
-                },
-            ),
-            budget,
-            // A read and a commit may take a quarter of a minute each, and a run its deadline.
-            overrun_ms: 120_000,
-            recurring: vec![Recurring {
-                kind: RECURRING.0,
-                every_ms: RECUR_MS,
-                may_skip: false,
-            }],
-            retries: kinds
-                .map(|kind| Retries::of(kind, &self.plan.world.retry))
-                .collect(),
-            wakes_kept: true,
-            ..EngineRules::default()
-        };
-        What::Begin {
-            seed: self.plan.seed,
-            deadline_ms: crate::handlers::DEADLINE_MS,
-            lag_ms: 0,
-            rules: Some(Box::new(rules)),
-        }
     }
 
     /// Lets everything go on until this time, or until `is_over`, which is asked whenever nothing is

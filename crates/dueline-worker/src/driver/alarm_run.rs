@@ -113,12 +113,15 @@ impl<'a> AlarmRun<'a> {
             wakes: Some(&turn.wakes),
             cautious_until_ms,
         };
+        let began = engine.runtime().monotonic();
         let tick = self.calls.beside(engine.tick(request, state)).await;
         let Tick {
             report,
             calls,
             next_wakes,
         } = tick;
+        let storage = &self.driver.store.storage;
+        storage.ticked(self.report.ticks, &turn.partition, began, &report);
         for call in calls {
             self.calls.begin(engine, call);
         }
