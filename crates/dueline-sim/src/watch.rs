@@ -29,6 +29,7 @@ const SAME_DELAYS_MAX: usize = 8;
 pub(crate) struct Watch {
     hidden: Hidden,
     has_true_clocks: bool,
+    is_object: bool,
     calls_once: bool,
     is_local: bool,
     is_prompt: bool,
@@ -58,6 +59,7 @@ impl Watch {
         Self {
             hidden,
             has_true_clocks: plan.has_true_clocks(),
+            is_object: world.object.is_some(),
             calls_once: world.calls_once,
             is_local: !world.is_remote,
             is_prompt: world.faults.very_slow == 0,
@@ -90,7 +92,8 @@ impl Checker for Watch {
                 self.found_again(seen, commit, broken);
                 kicked(seen, commit, broken);
             }
-            What::Tick(tick) => fair(index, tick, broken),
+            // The partitions of an object share one budget: a tick may find nothing left.
+            What::Tick(tick) if !self.is_object => fair(index, tick, broken),
             What::Called(run) => self.called(seen, run, broken),
             What::Fire(run) => {
                 let is_planned = matches!(run.ended, Ended::Done | Ended::Reschedule | Ended::Dead);

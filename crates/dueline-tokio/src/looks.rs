@@ -98,6 +98,25 @@ impl Looks {
         self.lower(lanes.filter_map(|(kind, at_ms)| Some((kind, at_ms?))));
     }
 
+    /// The pause of these kinds has ended, and the store has set the wakes of their lanes: at the first
+    /// timer of each, which may be due at any time. So the driver reads their groups anew.
+    pub(crate) fn resumed(&self, kinds: impl Iterator<Item = TimerKind>) {
+        let mut table = self.lock();
+        let mut wakes = false;
+        for kind in kinds {
+            let groups = table.groups.iter_mut();
+            for group in groups.filter(|group| group.kinds.contains(kind)) {
+                group.limit(0);
+                wakes = true;
+            }
+        }
+        wakes &= table.asleep_until_ms > 0;
+        drop(table);
+        if wakes {
+            self.signal.raise();
+        }
+    }
+
     /// The driver is about to read the whole group: notes what is put from now on.
     pub(crate) fn open(&self, group: usize) {
         if let Some(group) = self.lock().groups.get_mut(group) {
@@ -241,6 +260,22 @@ mod tests {
             TIMES_MAX as u64 + 1,
             "what was forgotten lies behind it"
         );
+    }
+
+    #[test]
+    fn the_end_of_a_pause_lets_the_group_be_read_anew() {
+        let looks = looks();
+        looks.close(0, u64::MAX);
+        looks.fall_asleep(500, [0].into_iter());
+        looks.resumed([TimerKind(99)].into_iter());
+        assert_eq!(looks.next(0).1, u64::MAX);
+        looks.resumed([KIND].into_iter());
+        assert_eq!(looks.next(0).1, 0, "its wake may lie anywhere");
+        assert!(*looks.signal().raised_for_test());
+        looks.open(0);
+        looks.resumed([KIND].into_iter());
+        looks.close(0, u64::MAX);
+        assert_eq!(looks.next(0).1, 0, "the reading may have missed it");
     }
 
     #[test]

@@ -160,8 +160,13 @@ impl Disk {
             if serves_in_doubt() {
                 self.land_unguarded(flight);
             } else {
-                // Nothing was committed since, so its guards say what they said then.
+                // Nothing was committed since, so its guards say what they said then; and the wakes
+                // among its pages are those of that time.
+                let ago_ms = self.time.now_ms().saturating_sub(flight.origin.asked_ms);
+                let ago_ms = i64::try_from(ago_ms).unwrap_or(0);
+                self.clock.jump_ms(-ago_ms);
                 self.land(flight);
+                self.clock.jump_ms(ago_ms);
             }
         }
     }

@@ -33,6 +33,8 @@ const LATENESS_MS: u64 = 3_000;
 const LATENESS_TRUE_MS: u64 = 100;
 /// How long timers are served before the end while nothing goes wrong.
 pub(crate) const LIVE_US: u64 = 5_000_000;
+/// How long nothing happens before that.
+const CALM_US: u64 = 16_000_000;
 /// A run that takes more steps than this has gone in circles.
 pub(crate) const STEPS_MAX: u64 = 400_000;
 
@@ -196,6 +198,9 @@ impl<'a> World<'a> {
         self.heal();
         let rested = self.rest();
         if rested {
+            // Reads of the store that were refused before are held back for a while.
+            let until_us = self.time.now_us() + CALM_US;
+            self.run_until(until_us, &mut std::iter::empty().peekable(), |_| false);
             self.recorder
                 .event(&self.actor, What::Phase { liveness: true });
             self.live();

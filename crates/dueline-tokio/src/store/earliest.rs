@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dueline::rows::{class, lane_head};
 use dueline::store::{Batch, Write};
@@ -7,16 +7,23 @@ use dueline::timers::TimerKind;
 /// How early a batch makes lanes of its partition wake: the due of each lane's first put, and 0 for
 /// a lane whose pause ends. Empty for a batch that wakes nobody.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Earliest(BTreeMap<TimerKind, u64>);
+pub(super) struct Earliest {
+    lanes: BTreeMap<TimerKind, u64>,
+    /// Those whose pause ends: their first wake may lie anywhere.
+    resumed: BTreeSet<TimerKind>,
+}
 
 impl Earliest {
     pub(super) fn of<'a>(batches: impl IntoIterator<Item = &'a Batch>) -> Self {
-        let mut lanes = BTreeMap::new();
+        let (mut lanes, mut resumed) = (BTreeMap::new(), BTreeSet::new());
         for write in batches.into_iter().flat_map(|batch| &batch.writes) {
             let head = match write {
                 Write::Put(key, _) => lane_head(key).map(|head| (head.kind, head.due_ms)),
                 Write::Delete(key) => match key.as_ref() {
-                    [class::PAUSE, 0, kind] => Some((TimerKind(*kind), 0)),
+                    [class::PAUSE, 0, kind] => {
+                        resumed.insert(TimerKind(*kind));
+                        Some((TimerKind(*kind), 0))
+                    }
                     _ => None,
                 },
             };
@@ -25,15 +32,19 @@ impl Earliest {
                 *first = at_ms.min(*first);
             }
         }
-        Self(lanes)
+        Self { lanes, resumed }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.lanes.is_empty()
+    }
+
+    pub(super) fn resumed(&self) -> impl Iterator<Item = TimerKind> + '_ {
+        self.resumed.iter().copied()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (TimerKind, u64)> + '_ {
-        self.0.iter().map(|(kind, at_ms)| (*kind, *at_ms))
+        self.lanes.iter().map(|(kind, at_ms)| (*kind, *at_ms))
     }
 }
 
@@ -67,7 +78,9 @@ mod tests {
                 .delete(timer(19, 1))
                 .delete(pause.encode()),
         ];
-        let lanes: Vec<(u8, u64)> = Earliest::of(&batches)
+        let earliest = Earliest::of(&batches);
+        assert!(earliest.resumed().eq([TimerKind(18)]));
+        let lanes: Vec<(u8, u64)> = earliest
             .iter()
             .map(|(kind, at_ms)| (kind.0, at_ms))
             .collect();

@@ -80,6 +80,7 @@ impl Drop for Telling {
     fn drop(&mut self) {
         if let Some(earliest) = &self.earliest {
             self.looks.lower(earliest.iter());
+            self.looks.resumed(earliest.resumed());
         }
     }
 }
