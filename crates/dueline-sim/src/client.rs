@@ -12,6 +12,7 @@ use dueline_history::{Occurrence, Outcome, Told, Verb, VerbName, What};
 use crate::disk::octets;
 use crate::plan::{VerbSpec, VerbWhat};
 use crate::recorder::{Actor, Recorder};
+use crate::tag::Tag;
 
 /// Requests whose outcome is not known: their clients may ask again.
 #[derive(Clone, Debug, Default)]
@@ -206,6 +207,17 @@ impl Drop for Request {
     fn drop(&mut self) {
         if self.asked && !self.told {
             self.tell(Told::Unknown);
+        }
+    }
+}
+
+impl VerbWhat {
+    /// On whose behalf a request of this number commits: one of many timers has a commit for each, and none
+    /// of them is the request's own.
+    pub fn tag(&self, number: u64) -> Tag {
+        match self {
+            Self::Many { .. } => Tag::Request(0),
+            _ => Tag::Request(number),
         }
     }
 }

@@ -60,7 +60,7 @@ impl Watch {
             hidden,
             has_true_clocks: plan.has_true_clocks(),
             is_object: world.object.is_some(),
-            calls_once: world.calls_once,
+            calls_once: world.calls_once && world.object.is_none(),
             is_local: !world.is_remote,
             is_prompt: world.faults.very_slow == 0,
             jitters: world.retry.jitter_percent >= 20 && world.retry.initial_ms >= 400,
@@ -192,7 +192,8 @@ impl Watch {
 
     /// What a tick puts runs in the next.
     fn same_tick(&mut self, seen: &Seen<'_>, commit: &Commit, broken: &mut Findings) {
-        if commit.turn == 0 {
+        // An object ticks several times under one number.
+        if commit.turn == 0 || self.is_object {
             return;
         }
         for change in &seen.applied.changes {

@@ -19,7 +19,6 @@ use crate::client::{Doubts, Request};
 use crate::executor::{Executor, Owner};
 use crate::plan::{Action, Deed, NodeSpec, Plan, VerbSpec};
 use crate::recorder::{Actor, Hidden, Recorder, Taken};
-use crate::tag::Tag;
 use crate::time::{NodeClock, TrueTime};
 use crate::world::{Outcome, STEPS_MAX, begin};
 
@@ -371,6 +370,7 @@ impl<'a> ObjectWorld<'a> {
         let now_ms = self.now_ms();
         let number = self.next_request;
         self.next_request += 1;
+        let tag = verb.what.tag(number);
         let Some(instance) = self.instance() else {
             return;
         };
@@ -389,7 +389,6 @@ impl<'a> ObjectWorld<'a> {
             let timers = driver.timers().clone();
             request.run(timers, now_ms).await;
         });
-        self.executor
-            .spawn(INSTANCE, Tag::Request(number), false, task);
+        self.executor.spawn(INSTANCE, tag, false, task);
     }
 }

@@ -7,7 +7,7 @@ use dueline_history::What;
 use super::{Later, World};
 use crate::client::Request;
 use crate::node::Surroundings;
-use crate::plan::{Deed, VerbSpec, VerbWhat};
+use crate::plan::{Deed, VerbSpec};
 use crate::tag::Tag;
 use crate::time::NodeClock;
 
@@ -195,10 +195,7 @@ impl World<'_> {
         let now_ms = u64::try_from(node.clock.wall_ms()).unwrap_or(0);
         let number = self.next_request;
         self.next_request += 1;
-        let tag = match verb.what {
-            VerbWhat::Many { .. } => Tag::Request(0),
-            _ => Tag::Request(number),
-        };
+        let tag = verb.what.tag(number);
         let request = Request::new(
             number,
             &node.clients,
