@@ -252,6 +252,8 @@ impl Stage<'_> {
             node.budget.max_per_kind = 10_000;
             node.budget.max_scanned = 10_000;
         }
+        // The group waits for the store between its reads and its commit.
+        self.plan.world.faults.slow = 300;
         self.burst(12, kind, 800, (Op::Chain, 0));
         for _ in 0..8 {
             let reference = format!("f{}", self.random.below(12));
@@ -260,7 +262,8 @@ impl Stage<'_> {
             } else {
                 VerbWhat::Reschedule { due_in_ms: 1_500 }
             };
-            self.verb(800_000, kind, &reference, what);
+            let in_us = 790_000 + self.random.below(250_000);
+            self.verb(in_us, kind, &reference, what);
         }
     }
 

@@ -15,7 +15,7 @@ const ELSEWHERE: &[(Mutant, &str)] = &[
         Mutant::MoveWithoutNameGuard,
         "dueline/tests/behaviour/moves.rs: a_timer_whose_name_row_is_damaged_fires_by_its_own_row",
     ),
-    // A tick with stored wakes looks at no lane of an unknown kind.
+    // A tick with stored wakes reads the lanes that were woken, and none of an unknown kind.
     (
         Mutant::UnknownKindWritten,
         "dueline/tests/behaviour/fairness.rs: \
@@ -23,20 +23,19 @@ const ELSEWHERE: &[(Mutant, &str)] = &[
     ),
     (
         Mutant::UnknownRowsHideKinds,
-        "dueline/tests/behaviour/fairness.rs: \
-         six_hundred_rows_of_an_unknown_kind_are_never_written_and_delay_nothing",
+        "dueline/tests/behaviour/budgets.rs: many_lanes_share_the_rows_that_a_tick_may_read",
     ),
     // A tick with stored wakes reads no more rows of a kind than it may run.
     (
         Mutant::CappedKindStopsTick,
         "dueline/tests/behaviour/budgets.rs: \
-         a_cap_of_ten_lets_the_other_kind_through_and_drains_in_ten_ticks",
+         a_registration_lowers_the_cap_of_its_kind_and_never_raises_it",
     ),
     // A turn of the driver is one partition, which begins with a whole budget.
     (
         Mutant::SpentBudgetSleeps,
         "dueline/tests/behaviour/budgets.rs: \
-         sixteen_partitions_of_one_kind_spend_one_cap_and_leave_other_kinds_theirs",
+         partitions_share_one_allowance_and_the_last_is_told_to_come_back_now",
     ),
     // For drivers without stored wakes.
     (
@@ -45,7 +44,8 @@ const ELSEWHERE: &[(Mutant, &str)] = &[
     ),
     (
         Mutant::NextWakeMissesLanes,
-        "dueline/tests/behaviour/ticks.rs",
+        "dueline/tests/behaviour/firing.rs: \
+         a_timer_of_a_kind_that_had_none_before_the_tick_lowers_the_wake",
     ),
     (
         Mutant::AlarmSetLate,
