@@ -53,7 +53,6 @@ pub const MARKS: &[&str] = &[
     "an alarm comes early",
     "an alarm comes late",
     "an alarm comes twice",
-    "an alarm is given up",
     "an alarm is lost",
     "an alarm is refused",
     "an alarm is restored",

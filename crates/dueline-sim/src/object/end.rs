@@ -41,9 +41,6 @@ impl ObjectWorld<'_> {
         }
         // The first who comes by makes the instance that knows every kind.
         self.visit();
-        if self.is_excused {
-            self.put_off(VISIT_US, Later::Visit);
-        }
     }
 
     /// Somebody comes by, and again while the platform has no alarm.
@@ -55,7 +52,7 @@ impl ObjectWorld<'_> {
             what: VerbWhat::Get,
         };
         self.ask(look, 0);
-        if self.is_excused {
+        if self.is_excused && self.first_wake_ms().is_some() {
             self.put_off(VISIT_US, Later::Visit);
         }
     }

@@ -187,7 +187,6 @@ impl ObjectWorld<'_> {
     fn after_alarm(&mut self, failed: bool) {
         self.is_retrying = failed;
         if failed && self.object.next_alarm_ms().is_none() {
-            self.recorder.mark("an alarm is given up");
             self.is_excused = true;
         }
     }

@@ -99,6 +99,8 @@ pub(super) struct ObjectWorld<'a> {
     next_later: u64,
     armed: VecDeque<(u64, Deed)>,
     steps: u64,
+    /// Behind how many further turns that are not durable the instance crashes.
+    crash_in: Option<u64>,
     pub(super) is_sync_planned: bool,
     pub(super) is_frozen: bool,
     pub(super) is_healed: bool,
@@ -174,6 +176,7 @@ impl<'a> ObjectWorld<'a> {
             next_later: 0,
             armed: VecDeque::new(),
             steps: 0,
+            crash_in: None,
             is_sync_planned: false,
             is_frozen: false,
             is_healed: false,
@@ -266,6 +269,13 @@ impl<'a> ObjectWorld<'a> {
         for ended in self.ends.take() {
             self.ended(ended);
         }
+        let is_exposed = self.object.unsynced() > 0 && !self.is_healed;
+        if let Some(left) = self.crash_in.filter(|_| is_exposed) {
+            self.crash_in = left.checked_sub(1);
+            if left == 0 {
+                self.crash();
+            }
+        }
     }
 
     /// The object's clock.
@@ -327,6 +337,10 @@ impl<'a> ObjectWorld<'a> {
     fn perform(&mut self, deed: Deed) {
         match deed {
             Deed::Verb { verb, retries, .. } => self.ask(verb, retries),
+            // Most turns are durable soon: a crash at any other time loses none.
+            Deed::Crash { .. } if self.random.chance(50) => {
+                self.crash_in = Some(self.random.below(4));
+            }
             Deed::Crash { .. } => self.crash(),
             Deed::Stop { .. } => self.evict(),
             Deed::Suspend { for_us, .. } => {
