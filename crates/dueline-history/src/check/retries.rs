@@ -125,7 +125,9 @@ fn wrong_move(
     }
     let delay_ms = to.at_ms.saturating_sub(failure.at_ms);
     // While a clock is set back, a timer is not due again before it was found due.
-    if failure.at_ms < latest_ms && (from.is_claimed() || to.at_ms <= from.at_ms + PLACES_MS) {
+    let is_set_back =
+        failure.at_ms < latest_ms || (!from.is_claimed() && failure.at_ms < from.at_ms);
+    if is_set_back && (from.is_claimed() || to.at_ms <= from.at_ms + PLACES_MS) {
         return None;
     }
     let is_excused = is_uncharged(failure, ended);
