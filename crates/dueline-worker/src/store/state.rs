@@ -240,9 +240,12 @@ impl ObjectStore {
             .head(&mut state, &self.kinds)
             .map_err(AlarmError::Heads)?;
         let Some(due_ms) = head else {
-            state
-                .alarm
-                .note(found.map_or(KnownAlarm::None, KnownAlarm::At));
+            // One that is lost must not pass for the alarm of what is put next.
+            state.alarm.note(match found {
+                Some(at_ms) if is_lost(at_ms) => KnownAlarm::Unknown,
+                Some(at_ms) => KnownAlarm::At(at_ms),
+                None => KnownAlarm::None,
+            });
             return Ok((Restored::Sound, None));
         };
         let wanted_ms = state.alarm.place(due_ms, now_ms);
