@@ -43,6 +43,7 @@ const COPIES: &[Copy] = &[
             &[
                 "busy.rs",
                 "looks.rs",
+                "mutants.rs",
                 "signal.rs",
                 "work/executor.rs",
                 "work/pool.rs",
@@ -50,7 +51,7 @@ const COPIES: &[Copy] = &[
             &[
                 (
                     "lib.rs",
-                    "pub(crate) mod busy; pub(crate) mod looks; pub(crate) mod signal; pub(crate) mod work;",
+                    "pub(crate) mod busy; pub(crate) mod looks; pub(crate) mod mutants; pub(crate) mod signal; pub(crate) mod work;",
                 ),
                 (
                     "work/mod.rs",

@@ -13,12 +13,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use dueline_sim::{MARKS, Plan, judge};
+use dueline_sim::{MARKS, OBJECT_MARKS, OBJECTS, Plan, judge};
 
 /// After so many failing seeds there is enough to look at.
 const FAILING_MAX: usize = 10;
 /// Histories in which every place must have been reached.
 const MARKS_WITHIN: u64 = 1_000;
+const OBJECT_MARKS_WITHIN: u64 = 3_000;
 
 #[derive(Default)]
 struct Found {
@@ -74,20 +75,25 @@ fn work(first: u64, count: u64, time: Option<Duration>, threads: usize) -> ExitC
     });
     let done = next.load(Ordering::Relaxed).min(count);
     let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    report(&found, done, began.elapsed(), threads)
+    report(&found, first, done, (began.elapsed(), threads))
 }
 
-fn report(found: &Found, done: u64, took: Duration, threads: usize) -> ExitCode {
+fn report(found: &Found, first: u64, done: u64, (took, threads): (Duration, usize)) -> ExitCode {
     for (mark, times) in &found.marks {
         println!("{times:>12}  {mark}");
     }
     for (seed, broken) in &found.failing {
-        println!("seed {seed}: {}", broken.join("\nseed: "));
+        println!("seed {seed}: {}", broken.join(&format!("\nseed {seed}: ")));
     }
-    let unreached: Vec<&str> = MARKS
+    let (marks, within) = if first >= OBJECTS {
+        (OBJECT_MARKS, OBJECT_MARKS_WITHIN)
+    } else {
+        (MARKS, MARKS_WITHIN)
+    };
+    let unreached: Vec<&str> = marks
         .iter()
         .copied()
-        .filter(|mark| done >= MARKS_WITHIN && !found.marks.contains_key(mark))
+        .filter(|mark| done >= within && !found.marks.contains_key(mark))
         .collect();
     if !unreached.is_empty() {
         println!("never reached: {}", unreached.join("; "));

@@ -24,7 +24,7 @@ mod verdict;
 mod watch;
 mod world;
 
-pub use plan::Plan;
+pub use plan::{OBJECTS, Plan};
 pub use shrink::shrink;
 pub use verdict::{Verdict, judge};
 
@@ -49,6 +49,13 @@ pub const MARKS: &[&str] = &[
     "a read fails",
     "a tick is refused by the store",
     "a tick stops on its budget",
+    "the answer of a commit is lost",
+    "the store is closed in doubt",
+    "the store is full",
+];
+
+/// The same for simulations of objects.
+pub const OBJECT_MARKS: &[&str] = &[
     "a turn is lost",
     "an alarm comes early",
     "an alarm comes late",
@@ -60,7 +67,4 @@ pub const MARKS: &[&str] = &[
     "an answer goes with its turn",
     "an object is evicted",
     "an object traps",
-    "the answer of a commit is lost",
-    "the store is closed in doubt",
-    "the store is full",
 ];

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use dueline_history::{trace_hash, write};
-use dueline_sim::{Plan, judge, shrink};
+use dueline_sim::{OBJECTS, Plan, judge, shrink};
 
 /// Simulates engine and drivers on clocks, a store and a schedule that a seed decides.
 #[derive(Debug, Parser)]
@@ -54,6 +54,9 @@ enum Command {
         /// Threads; 0 is one a core.
         #[arg(long, default_value_t = 0)]
         threads: usize,
+        /// Objects with an alarm each, in place of nodes.
+        #[arg(long)]
+        objects: bool,
     },
     /// Seeds that nobody has tried, for so long.
     Hunt {
@@ -98,7 +101,11 @@ fn main() -> ExitCode {
             count,
             first,
             threads,
-        } => hunt::seeds(first, count, threads),
+            objects,
+        } => {
+            let from = if objects { OBJECTS } else { 0 };
+            hunt::seeds(from | first, count, threads)
+        }
         Command::Hunt { minutes, threads } => {
             hunt::hunt(Duration::from_secs(60 * minutes), threads)
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use dueline::BoxFuture;
 use dueline::runtime::{Clock, Runtime};
 use dueline::store::{Partition, WakeStore};
-use dueline::timers::{Engine, RunReport, TickBudget};
+use dueline::timers::{Engine, Registry, RunReport, TickBudget};
 use dueline_history::{Tick, What};
 use dueline_testkit::SequenceEntropy;
 use dueline_tokio::simulation::{Jobs, SimulationHost, simulated_store};
@@ -183,6 +183,18 @@ impl Node {
             clock: self.clock.clone(),
             budget: self.spec.budget,
         });
+        self.drive(executor, store, runtime, registry, host);
+    }
+
+    /// Begins its driver.
+    fn drive(
+        &mut self,
+        executor: &mut Executor,
+        store: Arc<NodeStore>,
+        runtime: Runtime,
+        registry: Registry,
+        host: Arc<Host>,
+    ) {
         let store = simulated_store(store as Arc<dyn WakeStore>, host.clone());
         let engine = Engine::new(store.to_store(), runtime, registry);
         let driver = Driver::builder(engine, store)

@@ -14,6 +14,9 @@ pub const RECURRING: TimerKind = TimerKind(20);
 /// A kind that no node knows.
 pub const STRANGE: TimerKind = TimerKind(99);
 
+/// Seeds from here on play one object with one alarm, in place of nodes that share a store.
+pub const OBJECTS: u64 = 1 << 60;
+
 /// A whole run.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -244,7 +247,7 @@ impl Plan {
         };
         focus::add(&mut plan, &mut random);
         plan.actions.sort_by_key(|action| action.at_us);
-        if seed % 4 == 3 {
+        if seed >= OBJECTS {
             object::move_into(&mut plan);
         }
         plan

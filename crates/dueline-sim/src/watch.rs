@@ -109,8 +109,12 @@ impl Checker for Watch {
             }
             What::Told {
                 request,
-                told: Told::Ok { outcome, .. },
-            } if matches!(outcome, Outcome::Found | Outcome::NotFound) => {
+                told:
+                    Told::Ok {
+                        outcome: Outcome::Found | Outcome::NotFound,
+                        ..
+                    },
+            } => {
                 let request = seen.book.requests.get(request);
                 if let Some(it) = request.filter(|it| it.verb.verb == VerbName::Get) {
                     self.read_at.insert(it.verb.partition.clone(), index);

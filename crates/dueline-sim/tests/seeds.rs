@@ -2,20 +2,14 @@
 #![cfg(test)]
 
 use dueline_history::{first_difference, trace_hash};
-use dueline_sim::{MARKS, Plan, judge, shrink};
+use dueline_sim::{OBJECTS, Plan, judge, shrink};
 
 #[test]
 fn no_seed_breaks_a_promise() {
-    for seed in 500_000..500_060 {
+    for seed in (500_000..500_060).chain(OBJECTS..OBJECTS + 20) {
         let verdict = judge(&Plan::of(seed));
         assert!(verdict.broken.is_empty(), "seed {seed}: {verdict:?}");
         assert!(verdict.events.len() > 20, "seed {seed} does nothing");
-        for mark in verdict.marks.keys() {
-            assert!(
-                MARKS.contains(mark) || *mark == "a deadline is passed",
-                "{mark}"
-            );
-        }
     }
 }
 

@@ -186,7 +186,13 @@ impl ObjectStore {
         due_ms: u64,
     ) -> Result<Option<AlarmWrite>, StoreError> {
         let now_ms = self.runtime.now_ms();
-        if state.alarm.is_set_for(due_ms, now_ms) {
+        // One that is long over and not being served was lost, and must not pass for this timer's.
+        let is_lost = match state.alarm.known {
+            KnownAlarm::At(at_ms) => at_ms.saturating_add(LOST_AFTER_MS) < now_ms,
+            KnownAlarm::Unknown | KnownAlarm::None => false,
+        };
+        let is_lost = is_lost && !state.is_serving;
+        if !is_lost && state.alarm.is_set_for(due_ms, now_ms) {
             return Ok(None);
         }
         // What is stored counts too: nothing may be known of the alarm that is replaced.
