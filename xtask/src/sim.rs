@@ -91,7 +91,7 @@ fn mutants(most: u64) -> Result<String, Failure> {
     let (lines, success) = run_and_keep(sim)?;
     let total = lines
         .iter()
-        .find(|line| line.contains(" planted bugs caught, "));
+        .find(|line| line.contains(" planted bugs caught "));
     match total {
         Some(total) if success => Ok(total.clone()),
         Some(_) => Err("a planted bug was not caught: see above".to_owned().into()),

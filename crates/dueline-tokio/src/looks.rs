@@ -82,10 +82,9 @@ impl Looks {
                 earliest_ms = earliest_ms.min(at_ms);
             }
         }
-        let wakes =
-            earliest_ms < table.asleep_until_ms && !planted(Mutant::DriverSleepsThroughWake);
+        let wakes = earliest_ms < table.asleep_until_ms;
         drop(table);
-        if wakes {
+        if wakes && !planted(Mutant::DriverSleepsThroughWake) {
             self.signal.raise();
         }
     }
