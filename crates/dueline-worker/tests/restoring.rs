@@ -65,6 +65,21 @@ fn an_alarm_the_platform_has_forgotten_is_noticed_once_it_is_over() {
     assert_eq!(home.next_alarm(&driver).unwrap().total.fired, 1);
 }
 
+/// The next timer is put without a look at the alarm before.
+#[test]
+fn an_alarm_that_was_lost_is_not_taken_for_that_of_the_next_timer() {
+    let home = Home::new();
+    let driver = home.driver(noting(&Seen::default()));
+    home.schedule(&driver, A, "a", START_MS + 1_000);
+    assert!(home.object.borrow_mut().lose_alarm());
+    home.clock.advance_ms(2_001);
+    home.schedule(&driver, A, "b", START_MS + 9_000);
+    // At once: what waited for the one that was lost is overdue.
+    assert_eq!(home.alarm_ms(), Some(START_MS + 2_002));
+    assert_eq!(home.next_alarm(&driver).unwrap().total.fired, 1);
+    assert_eq!(home.alarm_ms(), Some(START_MS + 9_000));
+}
+
 #[test]
 fn nothing_is_set_where_nothing_is_pending() {
     let home = Home::new();

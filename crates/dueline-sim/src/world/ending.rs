@@ -100,7 +100,6 @@ impl World<'_> {
             && self.left().is_empty()
             && self.later.is_empty()
             && !self.has_open_requests()
-            && !self.has_open_requests()
     }
 
     /// Timers that should have run: all of known kinds.
