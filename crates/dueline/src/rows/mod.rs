@@ -38,6 +38,9 @@ pub mod class {
     pub const KIND_NAME: u8 = b'k';
     /// Keys of the timer class that did not decode.
     pub const QUARANTINE: u8 = b'q';
+    /// No rows: marks in a batch of work that a host does with its commit. A store that knows them takes
+    /// them out, and to any other they are deletes of rows that are not there.
+    pub const EFFECT: u8 = b'e';
 }
 
 /// Why a row does not decode.
