@@ -8,12 +8,11 @@ import { DuelineError, fromCore, isCoreError, textOf } from "./errors.js";
  * each object opens its timers anew at its next call.
  */
 export class Instance {
-  static #current = new Instance();
   readonly #waiting = new Set<(crash: DuelineError) => void>();
 
   /** The instance that works. */
   static get current(): Instance {
-    return Instance.#current;
+    return current;
   }
 
   /** Calls into the module, and waits for the promise that the call returns. */
@@ -36,7 +35,7 @@ export class Instance {
 
   /** Calls into the module. Whatever comes out but an error of its own has broken it. */
   enter<T>(call: () => T): T {
-    if (this !== Instance.#current) {
+    if (this !== current) {
       throw new DuelineError("crashed", "the engine trapped in the meantime");
     }
     try {
@@ -52,7 +51,7 @@ export class Instance {
   /** Polls a task in a microtask of its own. */
   wake(task: number): void {
     queueMicrotask(() => {
-      if (this !== Instance.#current) {
+      if (this !== current) {
         return;
       }
       try {
@@ -67,7 +66,7 @@ export class Instance {
   #replace(thrown: unknown): DuelineError {
     const crash = new DuelineError("crashed", `the engine trapped: ${textOf(thrown)}`, { cause: thrown });
     console.error(crash);
-    Instance.#current = new Instance();
+    current = new Instance();
     __wbg_reset_state();
     for (const giveUp of this.#waiting) {
       giveUp(crash);
@@ -75,5 +74,7 @@ export class Instance {
     return crash;
   }
 }
+
+let current = new Instance();
 
 export { ObjectCore };
