@@ -11,6 +11,7 @@
 mod checks;
 mod crash;
 mod fuzz;
+mod object;
 mod options;
 mod process;
 mod run;

@@ -45,7 +45,6 @@ describe("scheduling", () => {
       payload: { text: "hello" },
     });
     assert.deepEqual([scheduled.outcome, scheduled.dueAt], ["created", dueAt]);
-    assert.equal(await object.call("alarm"), dueAt);
     const [effect] = await effects(object, 1);
     assert.equal(effect?.text, "hello");
     assert.equal(effect?.due, dueAt);

@@ -103,6 +103,7 @@ export class Workerd {
     writeFileSync(file, config(this.#options, this.#port, this.data));
     const child = spawn(binary(), ["serve", file], { stdio: ["ignore", "pipe", "pipe"] });
     this.#process = child;
+    process.once("exit", () => child.kill("SIGKILL"));
     for (const stream of [child.stdout, child.stderr]) {
       stream?.setEncoding("utf8").on("data", (text: string) => {
         this.log += text;
