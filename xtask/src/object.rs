@@ -42,23 +42,14 @@ pub(crate) fn check() -> Result<Note, Failure> {
     })
 }
 
-/// The suite of the store contract as a module for the tests; its size does not matter.
-fn conformance(bindgen: &Path, compiler: &Compiler) -> Result<(), Failure> {
-    let words = ["--profile", PROFILE, "--package", "dueline-object"];
-    let feature = ["--features", "conformance"];
-    compiler.cargo("build", &[&words[..], &feature].concat())?;
-    bind(bindgen, compiler, &package().join("dist-test/conformance"))
-}
-
 /// Builds module and package; says how large the module is.
 fn build() -> Result<String, Failure> {
     node()?;
     packages()?;
     let bindgen = bindgen()?;
     let compiler = Compiler::find()?;
-    conformance(&bindgen, &compiler)?;
     compiler.cargo("rustc", MODULE_BUILD)?;
-    bind(&bindgen, &compiler, &package().join("src/generated"))?;
+    bind(&bindgen, &compiler)?;
     shrink()?;
     let size = size()?;
     compile(".")?;
@@ -155,8 +146,9 @@ fn bindgen() -> Result<PathBuf, Failure> {
 }
 
 /// Writes the JavaScript beside the module, for a platform that gives a module for a plain import.
-fn bind(bindgen: &Path, compiler: &Compiler, out: &Path) -> Result<(), Failure> {
+fn bind(bindgen: &Path, compiler: &Compiler) -> Result<(), Failure> {
     let module = compiler.artefacts(PROFILE).join(format!("{MODULE}.wasm"));
+    let out = package().join("src/generated");
     let words = [
         "--target",
         "module",

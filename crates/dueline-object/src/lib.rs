@@ -27,9 +27,6 @@
 //!
 //! # Limits
 //! Built for `wasm32` only; for any other target the crate is empty.
-//!
-//! # Features
-//! `conformance`: the testkit's suite for stores as exports, run by the package's tests inside workerd.
 #![cfg(target_arch = "wasm32")]
 #![allow(
     clippy::arc_with_non_send_sync,
@@ -37,8 +34,6 @@
 )]
 
 mod clocks;
-#[cfg(feature = "conformance")]
-mod conformance;
 mod connection;
 mod errors;
 mod handler;

@@ -13,10 +13,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("dueline-sqlite", &["dueline"]),
     ("dueline-tokio", &["dueline"]),
     ("dueline-worker", &["dueline"]),
-    (
-        "dueline-object",
-        &["dueline", "dueline-testkit", "dueline-worker"],
-    ),
+    ("dueline-object", &["dueline", "dueline-worker"]),
     (
         "dueline-server",
         &["dueline", "dueline-sqlite", "dueline-tokio"],

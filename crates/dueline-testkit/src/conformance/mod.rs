@@ -56,4 +56,4 @@ pub mod time_bounds;
 pub mod wake_pages;
 pub mod writes;
 
-pub use subject::{Case, Make, Setup, Stop, Subject};
+pub use subject::{Make, Setup, Stop, Subject};

@@ -13,9 +13,6 @@ use crate::{ManualClock, block_on, commit};
 /// Makes a fresh, empty store.
 pub type Make<'a> = &'a dyn Fn(Setup) -> Subject;
 
-/// A case of the suite: it makes its stores, and panics where one breaks the contract.
-pub type Case = fn(Make<'_>);
-
 /// What a case wants of the store that is made for it.
 #[derive(Clone, Debug)]
 pub struct Setup {

@@ -180,16 +180,6 @@ macro_rules! conformance_cases {
         mod $theme {
             #[allow(unused_imports, reason = "the factory may be a closure or a full path")]
             use super::*;
-
-            /// The cases of the theme by their names, for a target without tests of its own.
-            #[allow(dead_code, reason = "tests call the cases themselves")]
-            pub const CASES: &[(&str, $crate::conformance::Case)] = &[
-                $((
-                    concat!(stringify!($theme), "::", stringify!($case)),
-                    $crate::conformance::$theme::$case,
-                ),)*
-            ];
-
             $(
                 #[test]
                 fn $case() {

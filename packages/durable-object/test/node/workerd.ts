@@ -53,15 +53,9 @@ export interface WorkerdOptions {
 }
 
 function config(options: WorkerdOptions, port: number, data: string): string {
-  const isConformance = options.entry === "conformance.js";
-  const worker = modules(join(PACKAGE, "dist-test/worker"), "").filter(
-    (module) => isConformance || !module.includes('"conformance.js"'),
-  );
+  const worker = modules(join(PACKAGE, "dist-test/worker"), "");
   worker.sort((a, b) => Number(b.includes(`"${options.entry}"`)) - Number(a.includes(`"${options.entry}"`)));
   const all = [...worker, ...modules(options.dist ?? join(PACKAGE, "dist"), "@dueline/")];
-  if (isConformance) {
-    all.push(...modules(join(PACKAGE, "dist-test/conformance"), "@conformance/"));
-  }
   const bindings = options.classes.map((name) => `(name = "${name}", durableObjectNamespace = "${name}")`);
   const prevent = options.preventEviction === true ? ", preventEviction = true" : "";
   const namespaces = options.classes.map(
