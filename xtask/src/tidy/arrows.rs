@@ -10,6 +10,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("dueline", &[]),
     ("dueline-testkit", &["dueline"]),
     ("dueline-history", &["dueline"]),
+    ("dueline-kindsuite", &["dueline", "dueline-testkit"]),
     ("dueline-sqlite", &["dueline"]),
     ("dueline-tokio", &["dueline"]),
     ("dueline-worker", &["dueline"]),

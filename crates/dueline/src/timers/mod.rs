@@ -78,4 +78,6 @@ pub use verbs::{
     TimerStates, TimerView, earliest_timer_put,
 };
 
+pub(crate) use verbs::Tries;
+
 pub use crate::kind::{KindSet, TimerKind};

@@ -37,6 +37,8 @@ mod scheduled;
 mod state;
 mod view;
 
+pub(crate) use commit::Tries;
+
 pub use cancel::Cancelled;
 pub use change::Change;
 pub use cursor::ListCursor;

@@ -1,0 +1,31 @@
+//! The built-in kinds: time-outs that every backend writes by hand, as finished state machines.
+//!
+//! Each kind is a folder with planners, a handler and its rows. A planner reads what is there and
+//! returns a [`Planned`]: a batch that may be appended to the caller's own, and what it comes to once it
+//! is committed. The handler is registered under the kind's number.
+//!
+//! | kind | number | for |
+//! |---|---|---|
+//! | [`outcome_delivery`] | 8 | a transactional outbox: outcomes written with the state, delivered in order |
+//!
+//! # What they share
+//! * **One key space.** Rows are of class `b`: `62 00`, the kind's number, a letter for the table, and the
+//!   fields; `FORMAT.md` has every row with golden bytes. No application key looks like that, so a kind
+//!   may be used in any partition, beside anything.
+//! * **Everything that was read is guarded.** A batch that loses a guard wrote nothing: plan again.
+//! * **The owner stamp.** A row that waits for a timer stores that timer's due. A timer with another due
+//!   is stale (it was renewed, or requeued by hand) and drains without effect, so nothing is cancelled.
+//! * **Too early is no error.** If the row says "later", the timer is rescheduled to that time.
+//! * **Remote first, local second.** A step in another partition is committed there first and remembers
+//!   what it absorbed, so that a run after a crash adds nothing.
+//! * **Versions.** Rows and payloads begin with a version byte. A row of an unknown version is `Corrupt`
+//!   and stays as it is.
+#![warn(missing_docs)]
+
+mod observed;
+pub mod outcome_delivery;
+mod owner;
+mod planned;
+mod row;
+
+pub use planned::Planned;
