@@ -188,8 +188,8 @@ impl Ran {
         }
         let batch = self.effects(self.left());
         let (due_ms, asked_until_ms) = self.due(ctx.now_ms(), is_new);
-        if due_ms <= ctx.now_ms() {
-            return reschedule(timer, ctx.now_ms(), &self.progress, batch);
+        if due_ms <= ctx.now_ms().saturating_add(APPEND_WAKE_MS) {
+            return reschedule(timer, due_ms, &self.progress, batch);
         }
         // An append that comes before this commit makes it lose; one that comes after sees the sleep.
         let asleep = State {
