@@ -6,6 +6,7 @@ mod delivering;
 mod failing;
 mod fixture;
 mod malformed;
+pub mod model;
 mod races;
 mod relay;
 mod relay_fixture;
