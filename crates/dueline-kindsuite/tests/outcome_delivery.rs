@@ -83,4 +83,10 @@ dueline_kindsuite::on_stores!(outcome_delivery;
     new_messages_wait_for_the_next_pass,
     four_thousand_targets_have_their_turn_sixteen_a_run,
     a_lost_progress_begins_at_the_head_and_breaks_no_order,
+    ten_thousand_outcomes_are_appended_at_the_stated_cost,
+    ten_thousand_outcomes_are_delivered_at_the_stated_cost,
+    one_outcome_is_delivered_at_the_stated_cost,
+    ten_thousand_messages_are_relayed_at_the_stated_cost,
+    the_rows_of_an_outbox_are_as_documented,
+    the_rows_of_a_relay_are_as_documented,
 );

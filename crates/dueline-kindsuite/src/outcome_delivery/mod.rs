@@ -1,10 +1,12 @@
 //! A transactional outbox, and the relay to other partitions.
 
 mod appending;
+mod costs;
 mod dead;
 mod delivering;
 mod failing;
 mod fixture;
+mod golden;
 mod malformed;
 pub mod model;
 mod races;
@@ -14,9 +16,11 @@ mod relay_limits;
 mod sleeping;
 
 pub use appending::*;
+pub use costs::*;
 pub use dead::*;
 pub use delivering::*;
 pub use failing::*;
+pub use golden::*;
 pub use malformed::*;
 pub use races::*;
 pub use relay::*;

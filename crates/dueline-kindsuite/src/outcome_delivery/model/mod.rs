@@ -31,6 +31,7 @@ enum Ended {
 }
 
 /// One history; all of it follows from its seed.
+#[allow(missing_debug_implementations, reason = "it holds tasks")]
 pub struct History {
     seed: u64,
     random: Random,
