@@ -60,6 +60,7 @@ pub const OBJECT_MARKS: &[&str] = &[
     "an alarm comes early",
     "an alarm comes late",
     "an alarm comes twice",
+    "an alarm is given up",
     "an alarm is lost",
     "an alarm is refused",
     "an alarm is restored",

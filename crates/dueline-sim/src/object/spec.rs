@@ -28,6 +28,8 @@ pub struct ObjectSpec {
     pub alarm_percent: u64,
     /// Whether those fail in rows, so that an alarm is given up.
     pub storms: bool,
+    /// The platform's wait before it tries a failed alarm again for the first time, in milliseconds.
+    pub retry_first_ms: u64,
     /// How many rounds an alarm may go.
     pub ticks_max: u32,
 }
@@ -59,6 +61,8 @@ impl ObjectSpec {
             per_mille: rate(35, &[5, 20, 100]),
             alarm_percent: rate(30, &[5, 50]),
             storms: random.chance(50),
+            // With the platform's own wait an alarm is given up only behind two minutes.
+            retry_first_ms: random.pick(&[2_000, 2_000, 20]),
             says_when: random.chance(50),
             tells_of_traps: random.chance(60),
             panics_trap: random.chance(50),
@@ -69,6 +73,18 @@ impl ObjectSpec {
     /// Whether calls of the storage fail.
     pub fn has_faults(&self) -> bool {
         self.per_mille > 0 || self.alarm_percent > 0
+    }
+
+    /// The same platform without anything that goes wrong on it.
+    pub(crate) fn calm(self) -> Self {
+        Self {
+            sync_us_max: 0,
+            early_ms_max: 0,
+            late_percent: 0,
+            per_mille: 0,
+            alarm_percent: 0,
+            ..self
+        }
     }
 
     pub(super) fn faults(&self, seed: u64) -> StorageFaults {
