@@ -68,4 +68,5 @@ pub const OBJECT_MARKS: &[&str] = &[
     "an answer goes with its turn",
     "an object is evicted",
     "an object traps",
+    "what is due is run by hand",
 ];

@@ -43,6 +43,8 @@ pub enum Mishap {
     LoseAlarm,
     /// An alarm is delivered that the platform does not know of.
     AlarmAgain,
+    /// A request runs what is due by itself.
+    RunByHand,
 }
 
 impl ObjectSpec {
@@ -129,6 +131,7 @@ pub fn move_into(plan: &mut Plan) {
     let loses_alarms = random.chance(25);
     let again = random.chance(40);
     let traps = random.chance(30);
+    let by_hand = random.chance(25);
     for action in &mut plan.actions {
         if let Deed::Verb { node, .. } | Deed::Crash { node, .. } | Deed::Jump { node, .. } =
             &mut action.deed
@@ -137,10 +140,11 @@ pub fn move_into(plan: &mut Plan) {
         }
     }
     for _ in 0..random.below(9) {
-        let mishap = match random.below(3) {
+        let mishap = match random.below(4) {
             0 if traps => Mishap::Trap,
             1 if loses_alarms => Mishap::LoseAlarm,
             2 if again => Mishap::AlarmAgain,
+            3 if by_hand => Mishap::RunByHand,
             _ => continue,
         };
         plan.actions.push(Action {

@@ -18,7 +18,7 @@ use super::trap::Trap;
 use crate::client::{Doubts, Request};
 use crate::executor::{Executor, Owner};
 use crate::plan::{Action, Deed, NodeSpec, Plan, VerbSpec};
-use crate::recorder::{Actor, Hidden, Recorder, Taken};
+use crate::recorder::{Actor, Hidden, Recorder};
 use crate::time::{NodeClock, TrueTime};
 use crate::world::{Outcome, STEPS_MAX, begin};
 
@@ -122,16 +122,13 @@ pub fn run(plan: &Plan, spec: &ObjectSpec) -> Outcome {
         };
     };
     world.run();
-    let Taken {
-        events,
-        marks,
-        hidden,
-    } = world.recorder.take();
+    let mut taken = world.recorder.take();
+    world.broken.append(&mut taken.hidden.wrong);
     Outcome {
-        events,
-        marks,
+        events: taken.events,
+        marks: taken.marks,
         broken: world.broken,
-        hidden,
+        hidden: taken.hidden,
     }
 }
 
@@ -360,6 +357,7 @@ impl<'a> ObjectWorld<'a> {
                 }
             }
             Deed::Befall(Mishap::AlarmAgain) => self.deliver_again(),
+            Deed::Befall(Mishap::RunByHand) => self.run_by_hand(),
         }
     }
 
