@@ -16,6 +16,7 @@ pub(crate) enum Mutant {
     AlarmReadBeforeSet,
     AlarmAtServed,
     AlarmFailureThrown,
+    AlarmDeleteThrown,
     AlarmNotRestored,
     AlarmBudgetPerPartition,
     AlarmCautionIgnored,

@@ -122,6 +122,28 @@ fn an_alarm_whose_end_cannot_be_written_is_thrown_given_up_and_restored() {
     assert_eq!(home.alarm_ms(), Some(START_MS + 500_000));
 }
 
+/// It was thrown once. The platform then held back the next timer until it had tried the alarm again, up to
+/// minutes later, though nothing had waited for that.
+#[test]
+fn an_alarm_that_nothing_needs_and_that_cannot_be_deleted_is_not_thrown() {
+    for refused in [StorageCall::SetAlarm, StorageCall::ConfirmAlarm] {
+        let home = Home::new();
+        let seen = Seen::default();
+        let driver = home.driver(noting(&seen));
+        home.schedule(&driver, A, "a", START_MS + 1_000);
+        home.fail(refused);
+        let report = home.next_alarm(&driver).unwrap();
+        assert_eq!((report.total.fired, report.next_alarm_ms), (1, None));
+        home.heal();
+        assert!(!home.object.borrow().waits_for_retry());
+        home.schedule(&driver, A, "b", START_MS + 1_500);
+        assert_eq!(home.alarm_ms(), Some(START_MS + 1_500));
+        assert_eq!(home.next_alarm(&driver).unwrap().total.fired, 1);
+        assert_eq!(home.now_ms(), START_MS + 1_500);
+        assert_eq!(seen.all(), ["a", "b"]);
+    }
+}
+
 #[test]
 fn heads_that_cannot_be_read_are_thrown_and_the_retry_finds_them() {
     let home = Home::new();

@@ -233,6 +233,8 @@ mutants! {
     AlarmAtServed = "alarm-at-served",
     /// What a timer causes is not thrown to the platform (DESIGN: "one alarm").
     AlarmFailureThrown = "alarm-failure-thrown",
+    /// An alarm that nothing needs and that cannot be deleted is not thrown either (DESIGN: "one alarm").
+    AlarmDeleteThrown = "alarm-delete-thrown",
     /// The constructor and every request restore the alarm (DESIGN: "one alarm").
     AlarmNotRestored = "alarm-not-restored",
     /// All partitions of an object share one budget (`ObjectOptions::budget`).
