@@ -158,6 +158,14 @@ impl ObjectStore {
             None => self.head(state, &self.kinds).map_err(AlarmError::Heads)?,
         };
         let Some(due_ms) = head else {
+            if planted(Mutant::AlarmLeftWithNothingPending)
+                && state.alarm.known == KnownAlarm::None
+            {
+                return Ok(Rearmed {
+                    next_ms: None,
+                    write: None,
+                });
+            }
             // Not left to the platform, which keeps an alarm that was set while it was being served, as
             // the constructor may have done; the platform's own delete would cost the same.
             let write = self.storage.delete_alarm().map_err(AlarmError::Alarm)?;
@@ -191,7 +199,8 @@ impl ObjectStore {
             KnownAlarm::At(at_ms) => at_ms.saturating_add(LOST_AFTER_MS) < now_ms,
             KnownAlarm::Unknown | KnownAlarm::None => false,
         };
-        let is_lost = is_lost && !state.is_serving;
+        let is_lost =
+            is_lost && !state.is_serving && !planted(Mutant::AlarmLongOverIsTrusted);
         if !is_lost && state.alarm.is_set_for(due_ms, now_ms) {
             return Ok(None);
         }
@@ -248,7 +257,11 @@ impl ObjectStore {
         let Some(due_ms) = head else {
             // One that is lost must not pass for the alarm of what is put next.
             state.alarm.note(match found {
-                Some(at_ms) if is_lost(at_ms) => KnownAlarm::Unknown,
+                Some(at_ms)
+                    if is_lost(at_ms) && !planted(Mutant::AlarmLostWithNothingPending) =>
+                {
+                    KnownAlarm::Unknown
+                }
                 Some(at_ms) => KnownAlarm::At(at_ms),
                 None => KnownAlarm::None,
             });
