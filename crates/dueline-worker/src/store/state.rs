@@ -158,8 +158,7 @@ impl ObjectStore {
             None => self.head(state, &self.kinds).map_err(AlarmError::Heads)?,
         };
         let Some(due_ms) = head else {
-            if planted(Mutant::AlarmLeftWithNothingPending)
-                && state.alarm.known == KnownAlarm::None
+            if planted(Mutant::AlarmLeftWithNothingPending) && state.alarm.known == KnownAlarm::None
             {
                 return Ok(Rearmed {
                     next_ms: None,
@@ -199,8 +198,7 @@ impl ObjectStore {
             KnownAlarm::At(at_ms) => at_ms.saturating_add(LOST_AFTER_MS) < now_ms,
             KnownAlarm::Unknown | KnownAlarm::None => false,
         };
-        let is_lost =
-            is_lost && !state.is_serving && !planted(Mutant::AlarmLongOverIsTrusted);
+        let is_lost = is_lost && !state.is_serving && !planted(Mutant::AlarmLongOverIsTrusted);
         if !is_lost && state.alarm.is_set_for(due_ms, now_ms) {
             return Ok(None);
         }
@@ -257,9 +255,7 @@ impl ObjectStore {
         let Some(due_ms) = head else {
             // One that is lost must not pass for the alarm of what is put next.
             state.alarm.note(match found {
-                Some(at_ms)
-                    if is_lost(at_ms) && !planted(Mutant::AlarmLostWithNothingPending) =>
-                {
+                Some(at_ms) if is_lost(at_ms) && !planted(Mutant::AlarmLostWithNothingPending) => {
                     KnownAlarm::Unknown
                 }
                 Some(at_ms) => KnownAlarm::At(at_ms),
