@@ -2,6 +2,7 @@
 //! seeds as is asked for, or plants every bug.
 
 use crate::checks::{Note, cargo};
+use crate::elsewhere::{self, RUSTFLAGS, TARGET_DIR};
 use crate::options::Options;
 use crate::process::{Failure, run_and_keep};
 
@@ -81,19 +82,19 @@ fn hashes(released: bool) -> Result<Vec<String>, Failure> {
     Ok(hashes)
 }
 
-/// A build of its own holds the planted bugs.
+/// A build of its own holds the planted bugs. Those that no seed can show have tests of their own.
 fn mutants(most: u64) -> Result<String, Failure> {
     let most = most.to_string();
     let mut sim = cargo(&["run", "--release", "--package", "dueline-sim", "--locked"]);
-    sim.args(["--target-dir", "target/mutants"]);
+    sim.args(["--target-dir", TARGET_DIR]);
     sim.args(["--", "mutants", "--seeds", &most]);
-    sim.env("RUSTFLAGS", "--cfg dueline_mutants");
+    sim.env(RUSTFLAGS.0, RUSTFLAGS.1);
     let (lines, success) = run_and_keep(sim)?;
     let total = lines
         .iter()
         .find(|line| line.contains(" planted bugs caught "));
     match total {
-        Some(total) if success => Ok(total.clone()),
+        Some(total) if success => Ok(format!("{total}; {}", elsewhere::check()?)),
         Some(_) => Err("a planted bug was not caught: see above".to_owned().into()),
         None => Err("the simulator planted nothing: it did not run"
             .to_owned()

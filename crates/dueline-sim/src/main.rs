@@ -6,6 +6,8 @@
     reason = "what it prints is its output"
 )]
 
+#[cfg(dueline_mutants)]
+mod elsewhere;
 mod hunt;
 #[cfg(dueline_mutants)]
 mod mutants;
@@ -76,6 +78,8 @@ enum Command {
         #[arg(long, default_value_t = 20_000)]
         seeds: u64,
     },
+    /// The tests that catch the bugs which no seed can show.
+    Elsewhere,
     /// Cuts the plan of a failing seed down to what it needs.
     Shrink {
         /// The seed.
@@ -110,6 +114,7 @@ fn main() -> ExitCode {
             hunt::hunt(Duration::from_secs(60 * minutes), threads)
         }
         Command::Mutants { only, seeds } => mutants_command(only.as_deref(), seeds),
+        Command::Elsewhere => elsewhere_command(),
         Command::Shrink { seed, mutant } => with_planted(mutant.as_deref(), || cut(seed)),
         Command::Hashes => {
             for seed in 1_000..1_010 {
@@ -188,6 +193,16 @@ fn with_planted(mutant: Option<&str>, then: impl FnOnce() -> ExitCode) -> ExitCo
 #[cfg(dueline_mutants)]
 fn mutants_command(only: Option<&str>, seeds: u64) -> ExitCode {
     mutants::all(only, seeds)
+}
+
+#[cfg(dueline_mutants)]
+fn elsewhere_command() -> ExitCode {
+    mutants::elsewhere()
+}
+
+#[cfg(not(dueline_mutants))]
+fn elsewhere_command() -> ExitCode {
+    without_bugs()
 }
 
 #[cfg(not(dueline_mutants))]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
+use dueline::Bytes;
 use dueline::memory::MemoryStore;
 use dueline::store::{Partition, StoreErrorKind, WakeStore};
 use dueline::timers::Timers;
@@ -126,13 +127,13 @@ async fn a_read_that_is_overtaken_again_and_again_is_answered() {
         let clock = ManualClock::new(1_800_000_000_000);
         let others = Timers::new(Arc::clone(store.inner()) as _, test_runtime(&clock));
         let partition = Partition::new("tenant-7".to_owned()).unwrap();
+        let id = Bytes::from_static(b"order-42");
         let mut moved = 0;
         store.fail_reads_with(move |_| {
             if moved < OVERTAKEN {
                 moved += 1;
                 let due_at_ms = 1_800_000_000_000 + moved;
-                let moving =
-                    others.reschedule(&partition, WEBHOOK, &"order-42".into(), due_at_ms, None);
+                let moving = others.reschedule(&partition, WEBHOOK, &id, due_at_ms, None);
                 block_on(moving).unwrap();
             }
             None
