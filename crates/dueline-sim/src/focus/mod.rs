@@ -50,9 +50,11 @@ enum Focus {
     Still,
     /// A pause that ends when what was due first is gone.
     Resumes,
+    /// All clocks are set back while what was due runs, and fails.
+    SetBack,
 }
 
-const ALL: [Focus; 17] = [
+const ALL: [Focus; 18] = [
     Focus::Calls,
     Focus::Settles,
     Focus::Groups,
@@ -70,6 +72,7 @@ const ALL: [Focus; 17] = [
     Focus::Own,
     Focus::Still,
     Focus::Resumes,
+    Focus::SetBack,
 ];
 
 /// Adds the situation of a seed to its plan, if it has one.
@@ -105,6 +108,7 @@ pub(crate) fn add(plan: &mut Plan, random: &mut Random) {
         Focus::Own => stage.own(),
         Focus::Still => stage.still(),
         Focus::Resumes => stage.resumes(),
+        Focus::SetBack => stage.set_back(),
     }
 }
 

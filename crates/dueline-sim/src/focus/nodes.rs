@@ -160,8 +160,19 @@ impl Stage<'_> {
         let kind = self.random.pick(&KINDS);
         self.burst(2, kind, 1, (Op::Log, 0));
         let node = self.random.below(self.nodes);
-        let for_us = 8_000_000;
+        let for_us = 20_000_000;
         self.deed(0, Deed::Freeze { node, for_us });
+    }
+
+    pub(super) fn set_back(&mut self) {
+        self.retry_patiently();
+        let kind = self.random.pick(&KINDS);
+        self.burst(3, kind, 300, (Op::Hang, 1));
+        // The store's is the one behind the last of the nodes.
+        for node in 0..=self.nodes {
+            let by_ms = -3_600_000;
+            self.deed(500_000, Deed::Jump { node, by_ms });
+        }
     }
 
     pub(super) fn resumes(&mut self) {
