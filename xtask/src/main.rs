@@ -10,6 +10,7 @@
 
 mod checks;
 mod crash;
+mod elsewhere;
 mod fuzz;
 mod options;
 mod process;

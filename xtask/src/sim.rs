@@ -2,10 +2,12 @@
 //! seeds or objects as is asked for, or plants every bug.
 
 use crate::checks::{Note, cargo};
+use crate::elsewhere::{self, RUSTFLAGS, TARGET_DIR};
 use crate::options::Options;
 use crate::process::{Failure, run_and_keep};
 
-pub(crate) const USAGE: &str = "sim --seeds N [--first-seed S] | sim --objects N [--first-seed S] | sim --mutants N";
+pub(crate) const USAGE: &str =
+    "sim --seeds N [--first-seed S] | sim --objects N [--first-seed S] | sim --mutants N";
 const SEEDS: &str = "--seeds";
 const OBJECTS: &str = "--objects";
 const FIRST_SEED: &str = "--first-seed";
@@ -95,19 +97,19 @@ fn hashes(released: bool) -> Result<Vec<String>, Failure> {
     Ok(hashes)
 }
 
-/// A build of its own holds the planted bugs.
+/// A build of its own holds the planted bugs. Those that no seed can show have tests of their own.
 fn mutants(most: u64) -> Result<String, Failure> {
     let most = most.to_string();
     let mut sim = cargo(&["run", "--release", "--package", "dueline-sim", "--locked"]);
-    sim.args(["--target-dir", "target/mutants"]);
+    sim.args(["--target-dir", TARGET_DIR]);
     sim.args(["--", "mutants", "--seeds", &most]);
-    sim.env("RUSTFLAGS", "--cfg dueline_mutants");
+    sim.env(RUSTFLAGS.0, RUSTFLAGS.1);
     let (lines, success) = run_and_keep(sim)?;
     let total = lines
         .iter()
         .find(|line| line.contains(" planted bugs caught "));
     match total {
-        Some(total) if success => Ok(total.clone()),
+        Some(total) if success => Ok(format!("{total}; {}", elsewhere::check()?)),
         Some(_) => Err("a planted bug was not caught: see above".to_owned().into()),
         None => Err("the simulator planted nothing: it did not run"
             .to_owned()

@@ -6,6 +6,8 @@
     reason = "what it prints is its output"
 )]
 
+#[cfg(dueline_mutants)]
+mod elsewhere;
 mod hunt;
 #[cfg(dueline_mutants)]
 mod mutants;
@@ -79,6 +81,8 @@ enum Command {
         #[arg(long)]
         objects: bool,
     },
+    /// The tests that catch the bugs which no seed can show.
+    Elsewhere,
     /// Cuts the plan of a failing seed down to what it needs.
     Shrink {
         /// The seed.
@@ -117,6 +121,7 @@ fn main() -> ExitCode {
             seeds,
             objects,
         } => mutants_command(only.as_deref(), seeds, objects),
+        Command::Elsewhere => elsewhere_command(),
         Command::Shrink { seed, mutant } => with_planted(mutant.as_deref(), || cut(seed)),
         Command::Hashes => {
             for seed in (1_000..1_006).chain(OBJECTS + 1_000..OBJECTS + 1_004) {
@@ -195,6 +200,16 @@ fn with_planted(mutant: Option<&str>, then: impl FnOnce() -> ExitCode) -> ExitCo
 #[cfg(dueline_mutants)]
 fn mutants_command(only: Option<&str>, seeds: u64, objects: bool) -> ExitCode {
     mutants::all(only, seeds, objects)
+}
+
+#[cfg(dueline_mutants)]
+fn elsewhere_command() -> ExitCode {
+    mutants::elsewhere()
+}
+
+#[cfg(not(dueline_mutants))]
+fn elsewhere_command() -> ExitCode {
+    without_bugs()
 }
 
 #[cfg(not(dueline_mutants))]

@@ -52,7 +52,7 @@ impl Alarm {
             Some(at_ms) => vec![at_ms],
             None => self.recent_ms.iter().copied().collect(),
         };
-        self.is_blind = self.served_ms.is_empty();
+        self.is_blind = self.served_ms.is_empty() && !planted(Mutant::AlarmBlindToEarly);
         self.note(KnownAlarm::None);
     }
 

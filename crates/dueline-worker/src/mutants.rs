@@ -20,6 +20,10 @@ pub(crate) enum Mutant {
     AlarmNotRestored,
     AlarmBudgetPerPartition,
     AlarmCautionIgnored,
+    AlarmLostWithNothingPending,
+    AlarmLongOverIsTrusted,
+    AlarmBlindToEarly,
+    AlarmLeftWithNothingPending,
 }
 
 /// Whether this bug is planted here.

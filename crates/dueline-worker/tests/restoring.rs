@@ -80,6 +80,23 @@ fn an_alarm_that_was_lost_is_not_taken_for_that_of_the_next_timer() {
     assert_eq!(home.alarm_ms(), Some(START_MS + 9_000));
 }
 
+/// Found while nothing was pending; a clock that is set back makes it look as if it were to come.
+#[test]
+fn an_alarm_that_was_lost_while_nothing_was_pending_is_none_of_the_next_timer() {
+    let home = Home::new();
+    let driver = home.driver(noting(&Seen::default()));
+    // An instance before this one has left it.
+    home.run(home.storage().set_alarm(START_MS + 1_000).unwrap())
+        .unwrap();
+    home.end_turn();
+    assert!(home.object.borrow_mut().lose_alarm());
+    home.clock.advance_ms(2_001);
+    assert_eq!(home.restore(&driver), Restored::Sound);
+    home.clock.jump_wall_ms(-1_500);
+    home.schedule(&driver, A, "a", START_MS + 9_000);
+    assert_eq!(home.alarm_ms(), Some(START_MS + 9_000));
+}
+
 #[test]
 fn nothing_is_set_where_nothing_is_pending() {
     let home = Home::new();

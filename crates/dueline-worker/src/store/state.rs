@@ -175,6 +175,12 @@ impl ObjectStore {
     /// Nothing is pending. The alarm is not left to the platform, which keeps one that was set while it was
     /// being served, as the constructor may have done; the platform's own delete would cost the same.
     fn unset(&self, state: &mut State) -> Result<Rearmed, AlarmError> {
+        if planted(Mutant::AlarmLeftWithNothingPending) && state.alarm.known == KnownAlarm::None {
+            return Ok(Rearmed {
+                next_ms: None,
+                write: None,
+            });
+        }
         let write = match self.storage.delete_alarm() {
             Ok(write) => {
                 state.alarm.note(KnownAlarm::None);
@@ -208,7 +214,7 @@ impl ObjectStore {
             KnownAlarm::At(at_ms) => at_ms.saturating_add(LOST_AFTER_MS) < now_ms,
             KnownAlarm::Unknown | KnownAlarm::None => false,
         };
-        let is_lost = is_lost && !state.is_serving;
+        let is_lost = is_lost && !state.is_serving && !planted(Mutant::AlarmLongOverIsTrusted);
         if !is_lost && state.alarm.is_set_for(due_ms, now_ms) {
             return Ok(None);
         }
@@ -265,7 +271,9 @@ impl ObjectStore {
         let Some(due_ms) = head else {
             // One that is lost must not pass for the alarm of what is put next.
             state.alarm.note(match found {
-                Some(at_ms) if is_lost(at_ms) => KnownAlarm::Unknown,
+                Some(at_ms) if is_lost(at_ms) && !planted(Mutant::AlarmLostWithNothingPending) => {
+                    KnownAlarm::Unknown
+                }
                 Some(at_ms) => KnownAlarm::At(at_ms),
                 None => KnownAlarm::None,
             });
