@@ -223,6 +223,15 @@ mutants! {
     /// A batch is written whole or not at all (`Batch`); in memory alone.
     BatchIsTorn = "batch-is-torn",
 
+    // Built-in kinds.
+    /// A delivery gives its outbox up only if nothing was appended meanwhile
+    /// (`kinds::outcome_delivery`).
+    OutboxClosesUnguarded = "outbox-closes-unguarded",
+    /// A relay's target remembers what it has absorbed (`kinds::outcome_delivery`).
+    RelayForgetsWatermark = "relay-forgets-watermark",
+    /// What is behind a failure waits for it, at its target (`kinds::outcome_delivery`).
+    RelayPassesFailure = "relay-passes-failure",
+
     // Bugs of the drivers and of simulated stores, planted there.
     /// A driver looks at every lane whose wake has come (guarantee 5).
     DriverForgetsLooks = "driver-forgets-looks",
