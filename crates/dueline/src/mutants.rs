@@ -242,6 +242,16 @@ mutants! {
     /// After a commit in doubt nothing is read before another has settled it (DESIGN: "the
     /// outcome is not known").
     PlainReadAfterFailedCommit = "plain-read-after-failed-commit",
+
+    // Built-in kinds: leases.
+    /// No epoch of a lease is given twice (`kinds::lease_sweep`).
+    LeaseEpochStartsOver = "lease-epoch-starts-over",
+    /// A lease goes only once its source has said so (`kinds::lease_sweep`).
+    LeaseSourceNotAsked = "lease-source-not-asked",
+    /// A sweep is guarded by the lease as it was when the source was asked (`kinds::lease_sweep`).
+    LeaseSweepUnguarded = "lease-sweep-unguarded",
+    /// The watermark of a lease never falls (`kinds::lease_sweep`).
+    LeaseWatermarkFalls = "lease-watermark-falls",
 }
 
 /// Whether this bug is planted here.

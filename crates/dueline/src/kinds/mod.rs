@@ -6,6 +6,7 @@
 //!
 //! | kind | number | for |
 //! |---|---|---|
+//! | [`lease_sweep`] | 1 | leases with a fencing epoch: swept once they have expired and their holder's work has drained |
 //! | [`outcome_delivery`] | 8 | a transactional outbox: outcomes written with the state, delivered in order |
 //!
 //! # What they share
@@ -22,6 +23,7 @@
 //!   and stays as it is.
 #![warn(missing_docs)]
 
+pub mod lease_sweep;
 mod observed;
 pub mod outcome_delivery;
 mod owner;
