@@ -15,6 +15,7 @@
     reason = "a case says what it shows by its name, and fails by panicking"
 )]
 
+pub mod lease_sweep;
 pub mod outcome_delivery;
 pub mod world;
 

@@ -217,7 +217,8 @@ impl DetachedHandler for Sweep {
                 self.0.source.drain(ctx.partition(), &lease).await?
             };
             if matches!(drain, Drain::Working { .. }) {
-                self.0.warn_if_kept_long(ctx.partition(), &lease, ctx.now_ms());
+                self.0
+                    .warn_if_kept_long(ctx.partition(), &lease, ctx.now_ms());
             }
             Ok(Some(Asked {
                 row: observed.bytes,

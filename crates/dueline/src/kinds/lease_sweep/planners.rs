@@ -1,6 +1,6 @@
+use super::LEASE_SWEEP;
 use super::lease::{Lease, LeaseName, LeaseOwner};
 use super::rows::{EpochRow, HeldRow, LeaseRows};
-use super::LEASE_SWEEP;
 use crate::kinds::planned::{Planned, until_committed};
 use crate::mutants::{Mutant, planted};
 use crate::store::{Batch, Partition, ReadStore};
@@ -112,9 +112,9 @@ impl Leases {
         if planted(Mutant::LeaseEpochStartsOver) {
             last_epoch = 0;
         }
-        let epoch = last_epoch.checked_add(1).ok_or_else(|| {
-            TimerError::invalid("the lease has given its last epoch")
-        })?;
+        let epoch = last_epoch
+            .checked_add(1)
+            .ok_or_else(|| TimerError::invalid("the lease has given its last epoch"))?;
         let expires_at_ms = self.term_end_ms(term_ms)?;
         let held = HeldRow {
             epoch,
@@ -169,7 +169,12 @@ impl Leases {
         let rows = LeaseRows::read(reads, partition, name).await?;
         let mut held = match rows.held.row {
             Some(ref held) if held.epoch == epoch => held.clone(),
-            ref other => return Ok(Planned::nothing(Renewal::Lost(holder(name, other.as_ref())?))),
+            ref other => {
+                return Ok(Planned::nothing(Renewal::Lost(holder(
+                    name,
+                    other.as_ref(),
+                )?)));
+            }
         };
         let expires_at_ms = self.term_end_ms(term_ms)?;
         if expires_at_ms <= held.expires_at_ms {

@@ -1,0 +1,8 @@
+//! Leases with a fencing epoch.
+
+mod setting;
+mod sweep;
+mod verbs;
+
+pub use sweep::*;
+pub use verbs::*;
