@@ -17,6 +17,7 @@
 
 pub mod lease_sweep;
 pub mod outcome_delivery;
+pub mod reservation_reconcile;
 pub mod world;
 
 pub use world::{Make, World};
@@ -30,7 +31,7 @@ macro_rules! on_stores {
             $(#[test] fn $case() { $crate::$kind::$case(&$crate::world::memory); })*
         }
         mod sqlite {
-            $(#[test] fn $case() { $crate::$kind::$case(&crate::support::sqlite); })*
+            $(#[test] fn $case() { $crate::$kind::$case(&super::support::sqlite); })*
         }
     };
 }

@@ -252,6 +252,16 @@ mutants! {
     LeaseSweepUnguarded = "lease-sweep-unguarded",
     /// The watermark of a lease never falls (`kinds::lease_sweep`).
     LeaseWatermarkFalls = "lease-watermark-falls",
+
+    // Built-in kinds: reservations.
+    /// A reservation ends once: every end is guarded by the row (`kinds::reservation_reconcile`).
+    ReservationEndUnguarded = "reservation-end-unguarded",
+    /// Every end is told to the outbox (`kinds::reservation_reconcile`).
+    ReservationAbandonedSilently = "reservation-abandoned-silently",
+    /// A commit holds only up to its latest time by the store's clock (`kinds::reservation_reconcile`).
+    ReservationCommitUnbounded = "reservation-commit-unbounded",
+    /// The deadline lies behind the latest commit by the skew (`kinds::reservation_reconcile`).
+    ReservationAbandonedEarly = "reservation-abandoned-early",
 }
 
 /// Whether this bug is planted here.

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use crate::store::Batch;
-use crate::timers::{DueTimer, Fired};
+use crate::timers::{DueTimer, Fired, RetryPolicy};
 
 /// What a timer finds when it compares itself with the row it was scheduled for.
 #[derive(Debug, PartialEq, Eq)]
@@ -45,5 +45,14 @@ pub(crate) fn later(timer: &DueTimer, due_at_ms: u64, batch: Batch) -> Fired {
         due_at_ms: later_due_ms(timer, due_at_ms),
         payload: Bytes::clone(timer.payload()),
         batch,
+    }
+}
+
+/// For timers on which it hangs whether something is ever set free: failures are retried for ever, after
+/// 5 s at first and 60 s at most.
+pub(crate) fn retry_for_ever() -> RetryPolicy {
+    RetryPolicy {
+        max_ms: 60_000,
+        ..RetryPolicy::default().for_ever()
     }
 }

@@ -7,11 +7,11 @@ use super::planners::vacate;
 use super::rows::{HeldRow, LeaseRows};
 use crate::future::{BoxFuture, MaybeSendSync};
 use crate::kinds::observed::Observed;
-use crate::kinds::owner::{Turn, drained, later, later_due_ms, turn};
+use crate::kinds::owner::{Turn, drained, later, later_due_ms, retry_for_ever, turn};
 use crate::mutants::{Mutant, planted};
 use crate::store::{Batch, Partition, Precondition, Value};
 use crate::timers::{
-    DetachedHandler, DueTimer, Fired, HandlerError, Registration, RetryPolicy, TimerCtx, TimerKind,
+    DetachedHandler, DueTimer, Fired, HandlerError, Registration, TimerCtx, TimerKind,
 };
 
 /// What the source says of the holder's work.
@@ -94,12 +94,7 @@ impl LeaseSweep {
     /// The registration: up to 16 calls at a time, 30 s each; failures are retried for ever, after 5 s at
     /// first and 60 s at most, so that no lease is held for ever because its timer died.
     pub fn registration(self) -> Registration {
-        Registration::detached(Sweep(self)).retry(RetryPolicy {
-            attempts_max: None,
-            initial_ms: 5_000,
-            max_ms: 60_000,
-            jitter_percent: 20,
-        })
+        Registration::detached(Sweep(self)).retry(retry_for_ever())
     }
 
     /// The registration with its kind, as a registry takes it.
