@@ -30,3 +30,8 @@ dueline_kindsuite::on_stores!(lease_sweep;
     a_lease_without_its_epoch_is_kept,
     two_timers_of_one_due_sweep_once,
 );
+
+#[test]
+fn random_histories_keep_one_holder_and_growing_epochs() {
+    dueline_kindsuite::lease_sweep::random_histories_keep_one_holder_and_growing_epochs();
+}

@@ -32,3 +32,8 @@ dueline_kindsuite::on_stores!(reservation_reconcile;
     without_an_end_of_retention_it_stays_until_it_is_forgotten,
     the_timer_of_a_forgotten_one_leaves_the_next_alone,
 );
+
+#[test]
+fn random_histories_end_every_reservation_once() {
+    dueline_kindsuite::reservation_reconcile::random_histories_end_every_reservation_once();
+}

@@ -96,6 +96,9 @@ fn purge(
         Some(kept_until_ms) if ctx.now_ms() < kept_until_ms => {
             later(timer, kept_until_ms, unchanged)
         }
-        Some(_) => Fired::Done(observed.replace(Batch::new(), None)),
+        Some(kept_until_ms) => {
+            let over = Precondition::NotBefore(kept_until_ms);
+            Fired::Done(observed.replace(Batch::new(), None).require(over))
+        }
     }
 }
