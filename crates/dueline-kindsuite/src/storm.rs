@@ -25,6 +25,27 @@ const CLIENT: usize = PROCESSES;
 /// What the client asks for, as a task.
 pub type Ask = Pin<Box<dyn Future<Output = ()>>>;
 
+/// How often each thing has happened in all histories together: a rule that never had a case shows
+/// nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Tally(Arc<Mutex<BTreeMap<&'static str, u64>>>);
+
+impl Tally {
+    pub fn count(&self, what: &'static str) {
+        *self.0.lock().unwrap().entry(what).or_default() += 1;
+    }
+
+    /// Panics unless each of these has happened this often.
+    #[track_caller]
+    pub fn assert_at_least(&self, least: u64, what: &[&'static str]) {
+        let counted = self.0.lock().unwrap();
+        for what in what {
+            let times = counted.get(what).copied().unwrap_or(0);
+            assert!(times >= least, "{what}: {times} times only, {counted:?}");
+        }
+    }
+}
+
 /// A kind under a storm.
 pub trait Scenario {
     /// The kinds of a process, over its own timers.
@@ -196,11 +217,11 @@ impl<S: Scenario + Send + 'static> Storm<S> {
 
     fn step(&mut self) {
         match self.random.below(100) {
-            0..68 => self.poll_one(),
-            68..78 => self.begin_tick(),
-            78..90 => self.begin_ask(),
-            90..95 => {
-                let by_ms = self.random.pick(&[1, 50, 700, 3_000, 11_000, 31_000]);
+            0..76 => self.poll_one(),
+            76..83 => self.begin_tick(),
+            83..91 => self.begin_ask(),
+            91..95 => {
+                let by_ms = self.random.pick(&[1, 50, 200, 700, 3_000, 3_000, 11_000, 31_000]);
                 self.advance(by_ms);
             }
             95 => {
@@ -392,7 +413,7 @@ fn weather(random: &mut Random, arena: &Arena) -> Weather {
         crashes: random.chance(50),
         clock_steps: random.chance(30),
         skews_ms: [(); PROCESSES + 1].map(|()| random.pick(&skews)),
-        steps: 200 + random.below(600),
+        steps: 300 + random.below(1_200),
     }
 }
 

@@ -12,7 +12,7 @@ use dueline::store::{Batch, Key, Partition, Value};
 use dueline::timers::{HandlerError, Registration, TimerKind, Timers};
 use dueline_testkit::model::{Random, Source};
 
-use crate::storm::{Ask, Change, Scenario, play};
+use crate::storm::{Ask, Change, Scenario, Tally, play};
 
 const HELD: &[u8] = b"b\0\x01l";
 const EPOCH: &[u8] = b"b\0\x01e";
@@ -22,7 +22,23 @@ const STATE: &[u8] = b"state/";
 /// Two leases are fought for by three owners. Of each term the source learns at some time that its work
 /// has drained.
 pub fn random_histories_keep_one_holder_and_growing_epochs() {
-    play(400, Fight::default);
+    let tally = Tally::default();
+    play(300, || Fight {
+        tally: tally.clone(),
+        ..Fight::default()
+    });
+    tally.assert_at_least(
+        100,
+        &[
+            "granted",
+            "renewed",
+            "kept",
+            "swept",
+            "released",
+            "fenced write",
+            "stale write",
+        ],
+    );
 }
 
 /// What the source knows.
@@ -67,6 +83,7 @@ impl Known {
 #[derive(Debug, Default)]
 struct Fight {
     oracle: Oracle,
+    tally: Tally,
     /// The highest epoch that each name has had.
     highest: BTreeMap<Bytes, u64>,
     /// The terms that were seen: name, epoch, expiry.
@@ -110,7 +127,7 @@ impl Scenario for Fight {
         let highest = self.highest.get(name.as_bytes()).copied().unwrap_or(1);
         // Mostly the last epoch, sometimes one of a holder that does not know better.
         let epoch = highest.saturating_sub(random.pick(&[0, 0, 0, 1, 2]));
-        let term_ms = random.pick(&[1, 800, 5_000, 30_000]);
+        let term_ms = random.pick(&[1, 800, 5_000, 5_000, 30_000]);
         let verb = random.below(10);
         if verb == 9 && !self.terms.is_empty() {
             let back = random.below(3.min(self.terms.len() as u64));
@@ -119,6 +136,7 @@ impl Scenario for Fight {
             self.oracle.0.lock().unwrap().drained.insert(term);
         }
         let (client, partition) = (client.clone(), partition.clone());
+        let tally = self.tally.clone();
         Box::pin(async move {
             let leases = Leases::new(client.clone());
             match verb {
@@ -129,7 +147,12 @@ impl Scenario for Fight {
                     let key = [STATE, name.as_bytes()].concat();
                     let write = Batch::new().put(key, epoch.to_be_bytes().to_vec());
                     let write = Fence::new(&name, epoch).guard(write);
-                    drop(client.store().apply(&partition, write).await);
+                    let outcome = client.store().apply(&partition, write).await;
+                    match outcome.map(|outcome| outcome.is_committed()) {
+                        Ok(true) => tally.count("fenced write"),
+                        Ok(false) => tally.count("stale write"),
+                        Err(_) => {}
+                    }
                 }
             }
         })
@@ -193,12 +216,16 @@ impl Fight {
                 let highest = self.highest.entry(name.clone()).or_default();
                 let grows = after.epoch > *highest;
                 *highest = after.epoch;
+                self.tally.count("granted");
                 (!grows).then_some("an epoch was given twice")
             }
             (Some(before), Some(after)) => {
                 let is_same = before.epoch == after.epoch && before.owner == after.owner;
                 let grows = before.watermark <= after.watermark
                     && before.expires_at_ms <= after.expires_at_ms;
+                let is_renewed = before.expires_at_ms < after.expires_at_ms;
+                self.tally
+                    .count(if is_renewed { "renewed" } else { "kept" });
                 if !is_same {
                     return Some("two holders");
                 }
@@ -208,11 +235,15 @@ impl Fight {
                 if change.now_ms < before.expires_at_ms {
                     return Some("swept before it had expired");
                 }
+                self.tally.count("swept");
                 let known = self.oracle.0.lock().unwrap();
                 let drained = known.has_drained(name, before.epoch, before.expires_at_ms);
                 (!drained).then_some("swept before it had drained")
             }
-            (Some(_) | None, None) => None,
+            (Some(_) | None, None) => {
+                self.tally.count("released");
+                None
+            }
         }
     }
 }

@@ -9,7 +9,7 @@ use dueline::store::{Batch, Key, Partition, Value};
 use dueline::timers::{Registration, TimerKind, Timers};
 use dueline_testkit::model::{Random, Source};
 
-use crate::storm::{Ask, Change, Scenario, play};
+use crate::storm::{Ask, Change, Scenario, Tally, play};
 
 const ROW: &[u8] = b"b\0\x09r";
 const OUTCOME: &[u8] = b"b\0\x08o\x04mail";
@@ -22,11 +22,28 @@ const ABANDONED: u8 = 4;
 
 /// Three ids are reserved again and again, settled by several callers, abandoned, forgotten and purged.
 pub fn random_histories_end_every_reservation_once() {
-    play(400, Rush::default);
+    let tally = Tally::default();
+    play(300, || Rush {
+        tally: tally.clone(),
+        ..Rush::default()
+    });
+    tally.assert_at_least(
+        100,
+        &[
+            "committed",
+            "aborted",
+            "abandoned",
+            "extended",
+            "purged",
+            "forgotten",
+            "told",
+        ],
+    );
 }
 
 #[derive(Debug, Default)]
 struct Rush {
+    tally: Tally,
     /// Serial and id of every reservation that was made.
     made: Vec<(u64, Bytes)>,
     /// The ways in which each has ended, by its serial.
@@ -116,6 +133,7 @@ impl Scenario for Rush {
             if !self.told.insert(id.clone()) {
                 broken.push(format!("told twice: {id:?}"));
             }
+            self.tally.count("told");
             told_here.insert(id);
         }
         for (key, before, after) in change.of_prefix(ROW) {
@@ -190,6 +208,7 @@ impl Rush {
                 let is_paid = change.after.contains_key(&paid(before.serial));
                 let stage = match after {
                     Some(after) if after.stage == PENDING => {
+                        self.tally.count("extended");
                         return (after.deadline_ms >= before.deadline_ms)
                             .then_some(false)
                             .ok_or("its deadline came nearer");
@@ -201,6 +220,11 @@ impl Rush {
                     None if change.source == Source::Engine => ABANDONED,
                     None => 3,
                 };
+                self.tally.count(match stage {
+                    COMMITTED => "committed",
+                    ABANDONED => "abandoned",
+                    _ => "aborted",
+                });
                 if self.ended.insert(before.serial, stage).is_some() {
                     return Err("it ended twice");
                 }
@@ -208,12 +232,16 @@ impl Rush {
             }
             (Some(_), Some(_)) => Err("an end was replaced"),
             (Some(before), None) if change.source == Source::Engine => {
+                self.tally.count("purged");
                 let kept_until_ms = before.ended_at_ms.saturating_add(before.keep_ms);
                 (kept_until_ms <= change.now_ms)
                     .then_some(false)
                     .ok_or("purged before its time")
             }
-            (Some(_) | None, None) => Ok(false),
+            (Some(_) | None, None) => {
+                self.tally.count("forgotten");
+                Ok(false)
+            }
         }
     }
 }
@@ -240,7 +268,7 @@ fn judge_end_of(
 }
 
 fn random_terms(random: &mut Random) -> Terms {
-    let mut terms = Terms::commit_within_ms(random.pick(&[0, 700, 9_000, 30_000]))
+    let mut terms = Terms::commit_within_ms(random.pick(&[0, 900, 20_000, 60_000, 60_000]))
         .skew_ms(random.pick(&[0, 1, 1_000]));
     if random.chance(60) {
         terms = terms.kept_for_ms(random.pick(&[0, 1, 5_000, 50_000]));
