@@ -291,6 +291,25 @@ mutants! {
     ContendedReadGivesUp = "contended-read-gives-up",
     /// A target's URL is measured in the form in which it is kept (`check_target_url`).
     UrlMeasuredAsTyped = "url-measured-as-typed",
+    // Built-in kinds: leases.
+    /// No epoch of a lease is given twice (`kinds::lease_sweep`).
+    LeaseEpochStartsOver = "lease-epoch-starts-over",
+    /// A lease goes only once its source has said so (`kinds::lease_sweep`).
+    LeaseSourceNotAsked = "lease-source-not-asked",
+    /// A sweep is guarded by the lease as it was when the source was asked (`kinds::lease_sweep`).
+    LeaseSweepUnguarded = "lease-sweep-unguarded",
+    /// The watermark of a lease never falls (`kinds::lease_sweep`).
+    LeaseWatermarkFalls = "lease-watermark-falls",
+
+    // Built-in kinds: reservations.
+    /// A reservation ends once: every end is guarded by the row (`kinds::reservation_reconcile`).
+    ReservationEndUnguarded = "reservation-end-unguarded",
+    /// Every end is told to the outbox (`kinds::reservation_reconcile`).
+    ReservationAbandonedSilently = "reservation-abandoned-silently",
+    /// A commit holds only up to its latest time by the store's clock (`kinds::reservation_reconcile`).
+    ReservationCommitUnbounded = "reservation-commit-unbounded",
+    /// The deadline lies behind the latest commit by the skew (`kinds::reservation_reconcile`).
+    ReservationAbandonedEarly = "reservation-abandoned-early",
 }
 
 /// Whether this bug is planted here.
