@@ -242,6 +242,14 @@ mutants! {
     /// After a commit in doubt nothing is read before another has settled it (DESIGN: "the
     /// outcome is not known").
     PlainReadAfterFailedCommit = "plain-read-after-failed-commit",
+
+    // Built-in kinds: quota_rollup.
+    /// A roll-up that runs again adds nothing (`quota_rollup`: "absorbed").
+    RollUpAddsAgain = "roll-up-adds-again",
+    /// A step at the coordinator does not commit late (`quota_rollup`: "in doubt").
+    RollUpCommitsLate = "roll-up-commits-late",
+    /// A view of more than two periods ago admits under the local limit alone (`Limits::local`).
+    StaleViewTrusted = "stale-view-trusted",
 }
 
 /// Whether this bug is planted here.

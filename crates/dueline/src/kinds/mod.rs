@@ -6,6 +6,7 @@
 //!
 //! | kind | number | for |
 //! |---|---|---|
+//! | [`quota_rollup`] | 5 | counters kept per shard, rolled up into a namespace total |
 //! | [`outcome_delivery`] | 8 | a transactional outbox: outcomes written with the state, delivered in order |
 //!
 //! # What they share
@@ -26,6 +27,7 @@ mod observed;
 pub mod outcome_delivery;
 mod owner;
 mod planned;
+pub mod quota_rollup;
 mod row;
 
 pub use planned::Planned;
