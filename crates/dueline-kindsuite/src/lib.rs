@@ -20,6 +20,7 @@ pub mod lease_sweep;
 pub mod outcome_delivery;
 pub mod reservation_reconcile;
 pub mod storm;
+pub mod quota_rollup;
 pub mod world;
 
 pub use world::{Make, World};

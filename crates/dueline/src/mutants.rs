@@ -310,6 +310,13 @@ mutants! {
     ReservationCommitUnbounded = "reservation-commit-unbounded",
     /// The deadline lies behind the latest commit by the skew (`kinds::reservation_reconcile`).
     ReservationAbandonedEarly = "reservation-abandoned-early",
+    // Built-in kinds: quota_rollup.
+    /// A roll-up that runs again adds nothing (`quota_rollup`: "absorbed").
+    RollUpAddsAgain = "roll-up-adds-again",
+    /// A step at the coordinator does not commit late (`quota_rollup`: "in doubt").
+    RollUpCommitsLate = "roll-up-commits-late",
+    /// A view of more than two periods ago admits under the local limit alone (`Limits::local`).
+    StaleViewTrusted = "stale-view-trusted",
 }
 
 /// Whether this bug is planted here.

@@ -7,6 +7,7 @@
 //! | kind | number | for |
 //! |---|---|---|
 //! | [`lease_sweep`] | 1 | leases with a fencing epoch: swept once they have expired and their holder's work has drained |
+//! | [`quota_rollup`] | 5 | counters kept per shard, rolled up into a namespace total |
 //! | [`outcome_delivery`] | 8 | a transactional outbox: outcomes written with the state, delivered in order |
 //! | [`reservation_reconcile`] | 9 | what is reserved ends once: committed, aborted, or abandoned at its deadline |
 //!
@@ -30,6 +31,7 @@ pub mod outcome_delivery;
 mod owner;
 mod planned;
 pub mod reservation_reconcile;
+pub mod quota_rollup;
 mod row;
 
 pub use planned::Planned;
