@@ -12,6 +12,7 @@ mod checks;
 mod crash;
 mod elsewhere;
 mod fuzz;
+mod object;
 mod options;
 mod process;
 mod run;

@@ -133,4 +133,4 @@ pub use driver::{ObjectDriver, ObjectOptions, Start};
 pub use error::AlarmError;
 pub use report::{AlarmInfo, AlarmReport, Restored};
 pub use storage::{AlarmWrite, ObjectStorage, SqlTask};
-pub use store::ObjectStore;
+pub use store::{ObjectStore, effect_mark};
