@@ -220,6 +220,16 @@ mutants! {
     /// A batch is written whole or not at all (`Batch`); in memory alone.
     BatchIsTorn = "batch-is-torn",
 
+    // The built-in kinds.
+    /// What ends or keeps a ticket guards its row (`ticket_expiry`).
+    TicketEndsTwice = "ticket-ends-twice",
+    /// A ticket is not used after its time by the store's clock (`Tickets::consume`).
+    TicketUsedLate = "ticket-used-late",
+    /// A timer that finds its ticket extended goes on to the later time (`Tickets::plan_extend`).
+    TicketExtensionLost = "ticket-extension-lost",
+    /// A ticket that ends frees its idempotency key (`ticket_expiry`).
+    TicketKeepsKey = "ticket-keeps-key",
+
     // Bugs of the drivers and of simulated stores, planted there.
     /// A driver looks at every lane whose wake has come (guarantee 5).
     DriverForgetsLooks = "driver-forgets-looks",

@@ -6,6 +6,7 @@
 //!
 //! | kind | number | for |
 //! |---|---|---|
+//! | [`ticket_expiry`] | 2 | holds on a resource with an idempotency key and counted limits, that end once |
 //! | [`outcome_delivery`] | 8 | a transactional outbox: outcomes written with the state, delivered in order |
 //!
 //! # What they share
@@ -27,5 +28,6 @@ pub mod outcome_delivery;
 mod owner;
 mod planned;
 mod row;
+pub mod ticket_expiry;
 
 pub use planned::Planned;
