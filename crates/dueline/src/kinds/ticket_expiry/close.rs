@@ -62,8 +62,8 @@ impl Tickets {
         self.end(partition, id, End::Consumed).await
     }
 
-    /// Plans the use of a ticket, to be committed with what it is used for. The batch has at most 11
-    /// preconditions and 9 writes beside those of the hooks; if the outcome is not `Done` it is empty.
+    /// Plans the use of a ticket, to be committed with what it is used for. The batch has at most eight
+    /// preconditions and eight writes beside those of the hooks; if the outcome is not `Done` it is empty.
     ///
     /// It holds until the ticket's time is over: applied later, the answer of the store is
     /// `DeadlinePassed`, which says that the ticket has expired.
