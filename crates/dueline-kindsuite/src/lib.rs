@@ -21,6 +21,7 @@ pub mod outcome_delivery;
 pub mod reservation_reconcile;
 pub mod storm;
 pub mod quota_rollup;
+pub mod ticket_expiry;
 pub mod world;
 
 pub use world::{Make, World};
@@ -28,6 +29,10 @@ pub use world::{Make, World};
 /// Expands to a `#[test]` per case of a kind's module, once on each store of `tests/support`:
 /// `on_stores!(lease_sweep; a_lease_has_one_holder, ...)`.
 #[macro_export]
+#[allow(
+    clippy::crate_in_macro_def,
+    reason = "the stores are those of the crate that runs the cases"
+)]
 macro_rules! on_stores {
     ($kind:ident; $($case:ident),* $(,)?) => {
         mod memory {

@@ -231,6 +231,15 @@ mutants! {
     RelayForgetsWatermark = "relay-forgets-watermark",
     /// What is behind a failure waits for it, at its target (`kinds::outcome_delivery`).
     RelayPassesFailure = "relay-passes-failure",
+    // The built-in kinds.
+    /// What ends or keeps a ticket guards its row (`ticket_expiry`).
+    TicketEndsTwice = "ticket-ends-twice",
+    /// A ticket is not used after its time by the store's clock (`Tickets::consume`).
+    TicketUsedLate = "ticket-used-late",
+    /// A timer that finds its ticket extended goes on to the later time (`Tickets::plan_extend`).
+    TicketExtensionLost = "ticket-extension-lost",
+    /// A ticket that ends frees its idempotency key (`ticket_expiry`).
+    TicketKeepsKey = "ticket-keeps-key",
 
     // Bugs of the drivers and of simulated stores, planted there.
     /// A driver looks at every lane whose wake has come (guarantee 5).

@@ -79,6 +79,6 @@ pub use verbs::{
 };
 
 pub(crate) use timer::validate_due;
-pub(crate) use verbs::Tries;
+pub(crate) use verbs::{Tries, hex};
 
 pub use crate::kind::{KindSet, TimerKind};
