@@ -18,9 +18,9 @@
 
 pub mod lease_sweep;
 pub mod outcome_delivery;
+pub mod quota_rollup;
 pub mod reservation_reconcile;
 pub mod storm;
-pub mod quota_rollup;
 pub mod ticket_expiry;
 pub mod world;
 

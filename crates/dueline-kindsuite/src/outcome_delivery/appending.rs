@@ -103,7 +103,7 @@ pub fn what_is_over_a_limit_is_refused(make: Make<'_>) {
         id: vec![1; OUTCOME_ID_BYTES_MAX].into(),
         body: vec![2; OUTCOME_BODY_BYTES_MAX].into(),
     };
-    block_on(post.outbox.append(&[largest.clone()])).unwrap();
+    block_on(post.outbox.append(std::slice::from_ref(&largest))).unwrap();
     post.world.tick(&post.engine);
     assert_eq!(post.told.take()[0].body, largest.body);
 }

@@ -31,8 +31,8 @@ mod observed;
 pub mod outcome_delivery;
 mod owner;
 mod planned;
-pub mod reservation_reconcile;
 pub mod quota_rollup;
+pub mod reservation_reconcile;
 mod row;
 pub mod ticket_expiry;
 

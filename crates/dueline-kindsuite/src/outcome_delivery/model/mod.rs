@@ -26,7 +26,7 @@ const START_MS: i64 = 1_000_000;
 const CLIENT: usize = 2;
 
 enum Ended {
-    Tick(Option<Tick>),
+    Tick(Option<Box<Tick>>),
     Other,
 }
 
@@ -184,7 +184,7 @@ impl History {
         }
         let tick = self.nodes[index].tick();
         self.tasks
-            .spawn(index, async move { Ended::Tick(tick.await) });
+            .spawn(index, async move { Ended::Tick(tick.await.map(Box::new)) });
     }
 
     /// Appends to one of the outboxes, or looks after the dead.

@@ -174,7 +174,8 @@ impl Ran {
         let Some(state) = now.owned_by(self.progress.stamp) else {
             return drained();
         };
-        if now.gone.bytes != self.seen.gone.bytes {
+        let is_stale = now.gone.bytes != self.seen.gone.bytes;
+        if is_stale && !planted(Mutant::OutboxTakesStaleRun) {
             let again = Progress::beginning(self.progress.stamp);
             return reschedule(timer, ctx.now_ms(), &again, Batch::new());
         }
@@ -197,7 +198,11 @@ impl Ran {
             not_before_ms: asked_until_ms,
             ..state
         };
-        let batch = now.state.replace(batch, Some(&asleep));
+        let batch = if planted(Mutant::OutboxSleepsUnguarded) {
+            batch
+        } else {
+            now.state.replace(batch, Some(&asleep))
+        };
         reschedule(timer, due_ms, &self.progress, batch)
     }
 
@@ -229,7 +234,9 @@ impl Ran {
     fn effects(&self, left: Gone) -> Batch {
         let name = self.summary.outbox.as_bytes();
         let gone = &self.seen.gone;
-        let mut batch = if gone.row.unwrap_or_default() == left {
+        let mut batch = if planted(Mutant::OutboxTakesStaleRun) {
+            Batch::new().put(gone.key.clone(), left.encode())
+        } else if gone.row.unwrap_or_default() == left {
             gone.guard(Batch::new())
         } else {
             gone.replace(Batch::new(), Some(&left))
