@@ -68,7 +68,12 @@ impl Found {
         }
         .unwrap_or_else(|| timer.due_at_ms());
         let until_ms = record.map_or(0, |record| record.expires_at_ms);
-        turn(timer, now_ms, owner_due_ms, until_ms)
+        match turn(timer, now_ms, owner_due_ms, until_ms) {
+            // The engine holds a fire to its timer's due by the store's clock. One that is due before
+            // the ticket's end has only this process's clock to go by, which may be ahead.
+            Turn::Due if timer.due_at_ms() < until_ms => Turn::Early,
+            turn => turn,
+        }
     }
 
     /// Requires that both rows are as they were read.
