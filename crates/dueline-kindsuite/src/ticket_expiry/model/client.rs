@@ -50,14 +50,14 @@ pub(super) fn counted(random: &mut Random) -> Counted {
 impl Request {
     /// A request about one of the tickets that were opened so far.
     pub(super) fn random(random: &mut Random, known: &[TicketId], damages: bool) -> Self {
-        let last = known.len().saturating_sub(6);
+        let last = known.len().saturating_sub(4);
         let recent = &known[last..];
         match random.below(100) {
             _ if recent.is_empty() => Self::open(random),
-            0..40 => Self::open(random),
-            40..58 => Self::Consume(random.pick(recent)),
-            58..66 => Self::Release(random.pick(recent)),
-            66..82 => Self::Extend(random.pick(recent), random.pick(&[1, 300, 1_000, 5_000])),
+            0..34 => Self::open(random),
+            34..56 => Self::Consume(random.pick(recent)),
+            56..68 => Self::Release(random.pick(recent)),
+            68..82 => Self::Extend(random.pick(recent), random.pick(&[1, 300, 1_000, 5_000])),
             82..90 => Self::Cancel(random.pick(recent)),
             90..93 if damages => {
                 let (letter, name) = match counted(random) {
@@ -73,7 +73,7 @@ impl Request {
     }
 
     fn open(random: &mut Random) -> Self {
-        let ttl_ms = random.pick(&[1, 200, 700, 3_000]);
+        let ttl_ms = random.pick(&[1, 700, 3_000, 20_000]);
         let mut hold = Hold::new(resource(random), ttl_ms)
             .resource_max(RESOURCE_MAX)
             .actor_max(ACTOR_MAX);

@@ -155,14 +155,14 @@ impl History {
 
     fn step(&mut self) {
         match self.random.below(100) {
-            0..72 => self.poll_one(),
-            72..80 => self.begin_tick(),
-            80..90 => self.begin_request(),
-            90..94 => {
+            0..76 => (0..4).for_each(|_| self.poll_one()),
+            76..82 => self.begin_tick(),
+            82..93 => self.begin_request(),
+            93..95 => {
                 let by_ms = self.random.pick(&[1, 50, 200, 700, 3_000, 61_000]);
                 self.advance(by_ms);
             }
-            94..96 => drop(self.arena.land_late()),
+            95..96 => drop(self.arena.land_late()),
             96..98 if self.crashes => self.crash(),
             98..100 if self.clock_steps => self.step_a_clock(),
             _ => self.poll_one(),
