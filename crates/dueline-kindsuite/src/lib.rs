@@ -16,6 +16,7 @@
 )]
 
 pub mod outcome_delivery;
+pub mod publication_recheck;
 pub mod quota_rollup;
 pub mod world;
 

@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | [`quota_rollup`] | 5 | counters kept per shard, rolled up into a namespace total |
 //! | [`outcome_delivery`] | 8 | a transactional outbox: outcomes written with the state, delivered in order |
+//! | [`publication_recheck`] | 12 | a record released only when all its dependencies are visible |
 //!
 //! # What they share
 //! * **One key space.** Rows are of class `b`: `62 00`, the kind's number, a letter for the table, and the
@@ -27,6 +28,7 @@ mod observed;
 pub mod outcome_delivery;
 mod owner;
 mod planned;
+pub mod publication_recheck;
 pub mod quota_rollup;
 mod row;
 

@@ -31,6 +31,10 @@ impl Reader {
         self.rest.try_get_u16().map_err(|_| Malformed("too short"))
     }
 
+    pub(crate) fn u32(&mut self) -> Result<u32, Malformed> {
+        self.rest.try_get_u32().map_err(|_| Malformed("too short"))
+    }
+
     pub(crate) fn u64(&mut self) -> Result<u64, Malformed> {
         self.rest.try_get_u64().map_err(|_| Malformed("too short"))
     }
