@@ -136,11 +136,11 @@ impl Rig {
     pub fn show(&self, partition: &str, key: &str, is_visible: bool) {
         let partition = Partition::new(partition.to_owned()).unwrap();
         let row = if is_visible { "visible" } else { "draft" };
-        write(&*self.world.store, &partition, key.to_owned(), row);
+        write(&self.world.store, &partition, key.to_owned(), row);
     }
 
     pub fn set_state(&self, state: &'static str) {
-        write(&*self.world.store, &self.world.partition, STATE, state);
+        write(&self.world.store, &self.world.partition, STATE, state);
     }
 
     pub fn tick(&self) -> RunReport {

@@ -1,32 +1,30 @@
 //! The release itself.
 
-use dueline::store::{BatchOutcome, StoreErrorKind};
-use dueline_testkit::{CommitFault, block_on};
+use dueline::store::{Precondition, StoreErrorKind};
+use dueline_testkit::CommitFault;
 
 use super::{Rig, dependencies};
 use crate::Make;
 
-/// A walk that is settled late decides on what it saw too long ago.
+/// A release decides on what it saw; if it takes too long to commit, it is planned again.
 pub fn a_release_does_not_commit_late(make: Make<'_>) {
     let rig = Rig::new(make);
-    rig.publish(&dependencies(&[]));
-    let sent = std::sync::Arc::new(std::sync::Mutex::new(None));
-    let caught = std::sync::Arc::clone(&sent);
+    rig.publish(&dependencies(&[("p", 1)]));
+    rig.show("p", "d000", true);
+    let until_ms = rig.world.now_ms() + 10_000;
+    let clock = rig.world.clock.clone();
+    let row = rig.world.clone();
     rig.world.store.before_commit(2, move |_, _, group| {
-        *caught.lock().unwrap() = group.batches.first().cloned();
+        let bound = Precondition::NotAfter(until_ms);
+        assert!(group.batches[0].preconditions.contains(&bound));
+        clock.advance_ms(10_001);
+        super::write(&row.store, &row.partition, "d000", "draft");
     });
-    let lost = CommitFault::NotWritten(StoreErrorKind::Full);
-    rig.world.store.fail_commit(2, lost);
-    rig.tick();
-    let batch = sent.lock().unwrap().take().unwrap();
-    rig.world.advance_ms(10_001);
-    let late = block_on(rig.world.store.inner().apply(&rig.world.partition, batch)).unwrap();
-    assert!(
-        matches!(late, BatchOutcome::DeadlinePassed { .. }),
-        "{late:?}"
-    );
-    rig.look();
-    assert!(rig.is_released());
+    let before = rig.world.costs();
+    assert_eq!(rig.tick().total.rescheduled, 1);
+    assert!(!rig.is_released());
+    let groups = rig.world.costs_since(&before).calls.groups;
+    assert_eq!(groups, 3, "the claim, the release, the checkpoint");
 }
 
 pub fn a_release_in_doubt_happens_once(make: Make<'_>) {
@@ -37,37 +35,18 @@ pub fn a_release_in_doubt_happens_once(make: Make<'_>) {
         let rig = Rig::new(make);
         rig.publish(&dependencies(&[("q", 1)]));
         rig.show("q", "d000", true);
-        rig.tick_in_doubt(fault);
-        for _ in 0..5 {
-            rig.world.advance_ms(60_000);
-            rig.tick();
-        }
-        assert!(rig.is_released());
-        assert!(rig.world.timer_keys().is_empty());
-    }
-}
-
-impl Rig {
-    /// A tick whose settle meets this; the settle is then offered again by a sleep of the clock.
-    fn tick_in_doubt(&self, fault: CommitFault) {
-        use dueline::timers::{TickBudget, run_due};
-        use std::future::Future;
-        use std::task::{Context, Waker};
-        self.world.store.fail_commit(2, fault);
-        let engine = &self.engine;
-        let mut whole = Box::pin(async {
-            let tick = run_due(engine, &self.world.partition, TickBudget::default()).await;
-            for call in tick.calls {
-                engine.settle(call.run().await).await;
+        rig.world.store.fail_commit(2, fault);
+        // The batch is offered again after a pause.
+        std::thread::scope(|scope| {
+            let tick = scope.spawn(|| rig.tick());
+            while !tick.is_finished() {
+                if rig.world.clock.sleepers() > 0 {
+                    rig.world.advance_ms(100);
+                }
+                std::thread::yield_now();
             }
         });
-        let mut context = Context::from_waker(Waker::noop());
-        for _ in 0..100 {
-            if whole.as_mut().poll(&mut context).is_ready() {
-                return;
-            }
-            self.world.advance_ms(100);
-        }
-        panic!("the settle never ended");
+        assert!(rig.is_released());
+        assert!(rig.world.timer_keys().is_empty());
     }
 }
