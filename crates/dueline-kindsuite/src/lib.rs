@@ -3,6 +3,7 @@
 //! A case is given a function that makes a fresh store and fails by panicking. The tests of this crate
 //! run every case on the store in memory and on SQLite; a host with another store may run them too.
 //!
+//! * [`storm`]: random histories of a kind, with crashes, faults, lost races and stepped clocks.
 //! * [`world`]: a store with faults and counts, a clock that the case moves, and ticks whose calls are run
 //!   and settled.
 #![allow(
@@ -15,9 +16,13 @@
     reason = "a case says what it shows by its name, and fails by panicking"
 )]
 
+pub mod lease_sweep;
 pub mod outcome_delivery;
 pub mod publication_recheck;
+pub mod reservation_reconcile;
+pub mod storm;
 pub mod quota_rollup;
+pub mod ticket_expiry;
 pub mod world;
 
 pub use world::{Make, World};
@@ -25,13 +30,17 @@ pub use world::{Make, World};
 /// Expands to a `#[test]` per case of a kind's module, once on each store of `tests/support`:
 /// `on_stores!(lease_sweep; a_lease_has_one_holder, ...)`.
 #[macro_export]
+#[allow(
+    clippy::crate_in_macro_def,
+    reason = "the stores are those of the crate that runs the cases"
+)]
 macro_rules! on_stores {
     ($kind:ident; $($case:ident),* $(,)?) => {
         mod memory {
             $(#[test] fn $case() { $crate::$kind::$case(&$crate::world::memory); })*
         }
         mod sqlite {
-            $(#[test] fn $case() { $crate::$kind::$case(&crate::support::sqlite); })*
+            $(#[test] fn $case() { $crate::$kind::$case(&super::support::sqlite); })*
         }
     };
 }

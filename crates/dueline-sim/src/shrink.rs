@@ -1,7 +1,28 @@
 //! Cuts a plan that breaks a promise down to what it needs.
 
-use crate::plan::{Action, Plan};
+use crate::disk::StoreFaults;
+use crate::object::ObjectSpec;
+use crate::plan::{Action, Plan, WorldSpec};
 use crate::verdict::judge;
+
+/// What a world may do without, one after the other: all faults of a platform, then each of them.
+const CALMED: &[fn(&mut WorldSpec)] = &[
+    |world| world.faults = StoreFaults::default(),
+    |world| world.object = world.object.map(ObjectSpec::calm),
+    |world| in_object(world, |it| it.per_mille = 0),
+    |world| in_object(world, |it| it.alarm_percent = 0),
+    |world| in_object(world, |it| it.storms = false),
+    |world| in_object(world, |it| it.late_percent = 0),
+    |world| in_object(world, |it| it.early_ms_max = 0),
+    |world| in_object(world, |it| it.sync_us_max = 0),
+    |world| in_object(world, |it| it.panics_trap = false),
+];
+
+fn in_object(world: &mut WorldSpec, change: fn(&mut ObjectSpec)) {
+    if let Some(object) = &mut world.object {
+        change(object);
+    }
+}
 
 /// The plan without actions that are not needed to break a promise, and how many runs that took. A
 /// plan that breaks none comes back as it is.
@@ -42,10 +63,12 @@ pub fn shrink(plan: &Plan) -> (Plan, u32) {
             chunk /= 2;
         }
     }
-    let mut calm = best.clone();
-    calm.world.faults = crate::disk::StoreFaults::default();
-    if breaks(&calm) {
-        best = calm;
+    for calmed in CALMED {
+        let mut calm = best.clone();
+        calmed(&mut calm.world);
+        if breaks(&calm) {
+            best = calm;
+        }
     }
     (best, runs)
 }

@@ -8,6 +8,27 @@ use dueline_server::fuzzing::{parse_rfc3339_ms, parse_span_ms, rfc3339_ms, span_
 
 const INPUTS_MAX: usize = 20_000;
 
+/// As it was once: an offset's hours and minutes may have any digits that fill its six bytes.
+fn offset_of_other_digits(text: &str) -> Result<u64, String> {
+    let padded = || {
+        let (local, offset) = text.split_at_checked(text.len().checked_sub(6)?)?;
+        let (sign, digits) = offset.split_at_checked(1)?;
+        let (hours, minutes) = digits.split_once(':')?;
+        let (hours, minutes): (u32, u32) = (hours.parse().ok()?, minutes.parse().ok()?);
+        Some(format!("{local}{sign}{hours:02}:{minutes:02}"))
+    };
+    parse_rfc3339_ms(text).or_else(|error| parse_rfc3339_ms(&padded().ok_or(error)?))
+}
+
+/// As it was once: more hours than can be written.
+fn beyond_the_calendar(text: &str) -> Result<u64, String> {
+    const HOURS: u64 = 777_777_777;
+    parse_span_ms(text).or_else(|error| {
+        let is_long = error.contains("ends beyond");
+        is_long.then_some(HOURS * 3_600_000).ok_or(error)
+    })
+}
+
 #[test]
 fn a_time_or_span_that_is_read_wrongly_is_found() {
     const SOUND: TimeTexts = TimeTexts::SOUND;
@@ -44,6 +65,10 @@ fn a_time_or_span_that_is_read_wrongly_is_found() {
         ("a fraction is rounded down", read_time(rounded_down)),
         ("a leap second is early", read_time(early_by_a_leap_second)),
         ("an offset of a day is read", read_time(beyond_a_day)),
+        (
+            "an offset of other digits is read",
+            read_time(offset_of_other_digits),
+        ),
         ("every offset is ahead", read_time(in_any_zone)),
         (
             "a text is cut within a character",
@@ -61,6 +86,13 @@ fn a_time_or_span_that_is_read_wrongly_is_found() {
             "a span may be negative",
             TimeTexts {
                 read_span: of_either_sign,
+                ..SOUND
+            },
+        ),
+        (
+            "a span beyond the calendar is read",
+            TimeTexts {
+                read_span: beyond_the_calendar,
                 ..SOUND
             },
         ),

@@ -6,11 +6,15 @@ use std::sync::Arc;
 
 use dueline::runtime::Clock;
 use dueline::sql::{RowSink, SqlConn, SqlParam, SqlRow};
-use dueline::store::StoreError;
+use dueline::store::{Partition, StoreError, Wake};
+use dueline::timers::TimerKind;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, Row, ToSql};
 
 const STATEMENTS_KEPT: usize = 64;
+/// Not read through the product, which asks kind by kind: it is read behind every turn.
+const WAKES: &str = "SELECT w.at, w.kind, p.name FROM wake AS w JOIN part AS p ON p.id = w.part \
+     ORDER BY w.at, w.kind, w.part";
 
 /// An SQLite database in memory. Each turn that is not durable yet is a savepoint of it.
 pub(super) struct Database {
@@ -40,6 +44,22 @@ impl Database {
     /// Rows read and rows written since the start.
     pub(super) fn rows(&self) -> (u64, u64) {
         (self.reads.get(), self.writes.get())
+    }
+
+    /// All stored wakes whose partitions exist, in the order of their times, kinds and partitions.
+    pub(super) fn wakes(&self) -> Result<Vec<Wake>, StoreError> {
+        let mut wakes = Vec::new();
+        let mut statement = self.connection.prepare_cached(WAKES).map_err(unavailable)?;
+        let mut rows = statement.query([]).map_err(unavailable)?;
+        while let Some(row) = rows.next().map_err(unavailable)? {
+            let row = Found(row);
+            wakes.push(Wake {
+                partition: Partition::new(row.blob(2)?.into_owned())?,
+                kind: TimerKind(u8::try_from(row.int(1)?).unwrap_or(0)),
+                at_ms: u64::try_from(row.int(0)?).unwrap_or(0),
+            });
+        }
+        Ok(wakes)
     }
 
     /// Runs savepoint control.

@@ -2,7 +2,8 @@
 
 /// How often an alarm that failed is tried again before it is given up.
 pub const RETRIES_MAX: u32 = 6;
-/// The wait before the first retry, in milliseconds; each further one is twice as long.
+/// The wait before the first retry, in milliseconds, unless it is said otherwise; each further one is
+/// twice as long.
 const RETRY_FIRST_MS: u64 = 2_000;
 const DOUBLINGS_MAX: u32 = 9;
 
@@ -39,9 +40,19 @@ impl Entry {
 }
 
 /// When the alarm of one object is delivered.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Scheduler {
     entry: Option<Entry>,
+    pub(super) retry_first_ms: u64,
+}
+
+impl Default for Scheduler {
+    fn default() -> Self {
+        Self {
+            entry: None,
+            retry_first_ms: RETRY_FIRST_MS,
+        }
+    }
 }
 
 impl Scheduler {
@@ -70,6 +81,12 @@ impl Scheduler {
     pub(super) fn is_running(&self) -> bool {
         self.entry
             .is_some_and(|entry| entry.status == Status::Running)
+    }
+
+    /// Whether an alarm failed and waits to be tried again. One that is set meanwhile waits for that too.
+    pub(super) fn waits_for_retry(&self) -> bool {
+        self.entry
+            .is_some_and(|entry| entry.status == Status::Failed)
     }
 
     /// When the alarm is delivered next; `None` while it runs, and without one.
@@ -101,7 +118,7 @@ impl Scheduler {
             return;
         }
         entry.counted += u32::from(counts);
-        let wait_ms = RETRY_FIRST_MS << entry.doublings.min(DOUBLINGS_MAX);
+        let wait_ms = self.retry_first_ms << entry.doublings.min(DOUBLINGS_MAX);
         entry.doublings += 1;
         entry.deliver_at_ms = now_ms.saturating_add(wait_ms);
         entry.status = Status::Failed;
@@ -125,6 +142,23 @@ mod tests {
         }
         assert_eq!(counts, [0, 1, 2, 3, 4, 5, 6]);
         assert_eq!(waits, [2_000, 4_000, 8_000, 16_000, 32_000, 64_000]);
+    }
+
+    #[test]
+    fn an_alarm_that_is_set_while_a_retry_waits_is_not_brought_forward() {
+        let mut scheduler = Scheduler::default();
+        scheduler.set(1_000);
+        scheduler.start();
+        assert!(!scheduler.waits_for_retry());
+        scheduler.ended(Some(true), 1_000);
+        assert!(scheduler.waits_for_retry());
+        scheduler.set(1_500);
+        assert_eq!(scheduler.next_ms(), Some(3_000));
+        // The object says that its alarm is another now.
+        scheduler.start();
+        scheduler.ended(None, 3_000);
+        assert_eq!(scheduler.next_ms(), Some(1_500));
+        assert!(!scheduler.waits_for_retry());
     }
 
     #[test]

@@ -31,6 +31,11 @@ impl Table {
         key.freeze()
     }
 
+    /// The first key behind the table.
+    pub(crate) fn end(self) -> Key {
+        Key::copy_from_slice(&[class::BUILT_IN, 0, self.kind.0, self.letter + 1])
+    }
+
     /// The fields of a key of this table.
     pub(crate) fn fields(self, key: &Key) -> Result<Reader, Malformed> {
         let mut reader = Reader::new(key);

@@ -46,6 +46,10 @@ impl Reader {
         Ok(self.rest.split_to(len))
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
     pub(crate) fn rest(self) -> Bytes {
         self.rest
     }

@@ -19,7 +19,7 @@ mod draft;
 mod earliest;
 mod fire_now;
 mod get;
-mod hex;
+pub(crate) mod hex;
 mod if_match;
 mod kind_names;
 mod lanes;

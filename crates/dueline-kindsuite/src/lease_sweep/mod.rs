@@ -1,0 +1,10 @@
+//! Leases with a fencing epoch.
+
+mod histories;
+mod setting;
+mod sweep;
+mod verbs;
+
+pub use histories::random_histories_keep_one_holder_and_growing_epochs;
+pub use sweep::*;
+pub use verbs::*;
