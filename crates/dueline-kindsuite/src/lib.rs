@@ -19,6 +19,7 @@
 pub mod lease_sweep;
 pub mod outcome_delivery;
 pub mod quota_rollup;
+pub mod publication_recheck;
 pub mod reservation_reconcile;
 pub mod storm;
 pub mod ticket_expiry;

@@ -330,6 +330,12 @@ mutants! {
     RollUpCommitsLate = "roll-up-commits-late",
     /// A view of more than two periods ago admits under the local limit alone (`Limits::local`).
     StaleViewTrusted = "stale-view-trusted",
+
+    // Built-in kinds: publication_recheck.
+    /// What a cursor rests on has changed: the walk starts over (`publication_recheck`: "digest").
+    RecheckKeepsCursor = "recheck-keeps-cursor",
+    /// A walk stops at the first dependency that is not visible (`publication_recheck`: "stops").
+    RecheckSkipsMissing = "recheck-skips-missing",
 }
 
 /// Whether this bug is planted here.
