@@ -5,7 +5,8 @@ use crate::checks::{Note, cargo};
 use crate::options::Options;
 use crate::process::{Failure, run_and_keep};
 
-pub(crate) const USAGE: &str = "sim --seeds N [--first-seed S] | sim --objects N [--first-seed S] | sim --mutants N";
+pub(crate) const USAGE: &str =
+    "sim --seeds N [--first-seed S] | sim --objects N [--first-seed S] | sim --mutants N";
 const SEEDS: &str = "--seeds";
 const OBJECTS: &str = "--objects";
 const FIRST_SEED: &str = "--first-seed";

@@ -7,20 +7,14 @@ use std::time::Instant;
 use dueline::mutants::{Mutant, narrow_generations, plant};
 use dueline_sim::{OBJECTS, Plan, judge};
 
-/// Bugs that no run of the native driver can show, and the test that catches each. What cannot be
-/// simulated here is a tick without stored wakes, and a budget of several partitions.
+/// Bugs that no run can show, and the test that catches each.
 const ELSEWHERE: &[(Mutant, &str)] = &[
     // Breaks only what a user's own write has broken before.
     (
         Mutant::MoveWithoutNameGuard,
         "dueline/tests/behaviour/moves.rs: a_timer_whose_name_row_is_damaged_fires_by_its_own_row",
     ),
-    // A tick with stored wakes reads the lanes that were woken, and none of an unknown kind.
-    (
-        Mutant::UnknownKindWritten,
-        "dueline/tests/behaviour/fairness.rs: \
-         six_hundred_rows_of_an_unknown_kind_are_never_written_and_delay_nothing",
-    ),
+    // What is hidden from one tick is served by the next, which comes at once.
     (
         Mutant::UnknownRowsHideKinds,
         "dueline/tests/behaviour/budgets.rs: many_lanes_share_the_rows_that_a_tick_may_read",
@@ -31,26 +25,15 @@ const ELSEWHERE: &[(Mutant, &str)] = &[
         "dueline/tests/behaviour/budgets.rs: \
          a_registration_lowers_the_cap_of_its_kind_and_never_raises_it",
     ),
-    // A turn of the driver is one partition, which begins with a whole budget.
-    (
-        Mutant::SpentBudgetSleeps,
-        "dueline/tests/behaviour/budgets.rs: \
-         partitions_share_one_allowance_and_the_last_is_told_to_come_back_now",
-    ),
-    // For drivers without stored wakes.
-    (
-        Mutant::EarliestMissesResume,
-        "dueline/tests/scheduling/plan.rs: the_earliest_timer_of_a_batch_is_what_it_makes_due",
-    ),
-    (
-        Mutant::NextWakeMissesLanes,
-        "dueline/tests/behaviour/firing.rs: \
-         a_timer_of_a_kind_that_had_none_before_the_tick_lowers_the_wake",
-    ),
 ];
 
-/// Bugs of the driver of an object, which only the seeds of objects show.
+/// Bugs that only the seeds of objects show: those of their driver, and what nobody else has: a budget
+/// of several partitions, ticks without stored wakes, and one alarm for all that a batch makes due.
 const OF_OBJECTS: &[Mutant] = &[
+    Mutant::EarliestMissesResume,
+    Mutant::NextWakeMissesLanes,
+    Mutant::SpentBudgetSleeps,
+    Mutant::UnknownKindWritten,
     Mutant::AlarmSetLate,
     Mutant::AlarmReadBeforeSet,
     Mutant::AlarmAtServed,

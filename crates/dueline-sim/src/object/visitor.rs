@@ -37,7 +37,10 @@ impl ObjectWorld<'_> {
                 let told = Tick::of(
                     (0, number * super::storage::TICKS_PER_ALARM + 1),
                     octets(partition.as_bytes()),
-                    (began_ms, u64::try_from(took.as_millis()).unwrap_or(u64::MAX)),
+                    (
+                        began_ms,
+                        u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+                    ),
                     &budget,
                     &tick.report,
                 );
