@@ -31,6 +31,9 @@ dueline_kindsuite::on_stores!(reservation_reconcile;
     without_retention_the_row_goes_with_the_end,
     without_an_end_of_retention_it_stays_until_it_is_forgotten,
     the_timer_of_a_forgotten_one_leaves_the_next_alone,
+    what_reservations_cost_is_as_documented,
+    ten_thousand_reservations_cost_as_documented,
+    rows_of_reservations_are_as_documented,
 );
 
 #[test]
