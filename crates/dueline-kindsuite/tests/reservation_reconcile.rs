@@ -26,6 +26,7 @@ dueline_kindsuite::on_stores!(reservation_reconcile;
     a_clock_ahead_of_the_stores_abandons_nothing_early,
     an_outbox_that_does_not_decode_keeps_the_reservation_pending,
     a_fire_in_doubt_ends_it_once,
+    what_an_abandonment_is_to_write_is_one_with_it,
     the_same_timer_removes_what_was_kept_long_enough,
     a_retention_that_is_over_by_the_deadline_purges_at_once,
     without_retention_the_row_goes_with_the_end,

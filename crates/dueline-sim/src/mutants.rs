@@ -76,6 +76,47 @@ const ELSEWHERE: &[(Mutant, &str)] = &[
         Mutant::AlarmCautionIgnored,
         "dueline-worker/tests/teeth.rs: a_tick_behind_a_crash_that_is_like_any_other_is_caught",
     ),
+    // Built-in kinds are not simulated.
+    (
+        Mutant::LeaseEpochStartsOver,
+        "dueline-kindsuite/tests/lease_and_reservation_teeth.rs: \
+         epochs_that_start_over_are_caught",
+    ),
+    (
+        Mutant::LeaseSourceNotAsked,
+        "dueline-kindsuite/tests/lease_and_reservation_teeth.rs: \
+         a_sweep_that_asks_no_source_is_caught",
+    ),
+    (
+        Mutant::LeaseSweepUnguarded,
+        "dueline-kindsuite/tests/lease_and_reservation_teeth.rs: \
+         a_sweep_without_guards_is_caught",
+    ),
+    (
+        Mutant::LeaseWatermarkFalls,
+        "dueline-kindsuite/tests/lease_and_reservation_teeth.rs: \
+         a_watermark_that_falls_is_caught",
+    ),
+    (
+        Mutant::ReservationEndUnguarded,
+        "dueline-kindsuite/tests/lease_and_reservation_teeth.rs: \
+         an_end_without_its_guard_is_caught",
+    ),
+    (
+        Mutant::ReservationAbandonedSilently,
+        "dueline-kindsuite/tests/lease_and_reservation_teeth.rs: \
+         an_abandonment_that_nobody_is_told_of_is_caught",
+    ),
+    (
+        Mutant::ReservationCommitUnbounded,
+        "dueline-kindsuite/tests/lease_and_reservation_teeth.rs: \
+         a_commit_without_a_last_moment_is_caught",
+    ),
+    (
+        Mutant::ReservationAbandonedEarly,
+        "dueline-kindsuite/tests/lease_and_reservation_teeth.rs: \
+         an_abandonment_without_the_skew_is_caught",
+    ),
 ];
 
 /// Runs something on this thread with a bug planted, if one is named.
