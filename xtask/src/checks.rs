@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::process::{Failure, command, output_of, run, run_and_keep, succeeds};
 use crate::test_counts::TestCounts;
-use crate::{fuzz, sim, tidy, wasm, weave};
+use crate::{fuzz, object, sim, tidy, wasm, weave};
 
 /// One check: its name on the command line, what it does, and the function that does it.
 #[derive(Debug)]
@@ -62,6 +62,11 @@ pub(crate) const CHECKS: &[Check] = &[
         name: "wasm",
         about: "core and object driver build for wasm32-unknown-unknown",
         run: wasm::check,
+    },
+    Check {
+        name: "object",
+        about: "the package for Durable Objects: its module, its types, its tests in workerd",
+        run: object::check,
     },
     Check {
         name: "compare",

@@ -10,7 +10,9 @@
 
 mod checks;
 mod crash;
+mod elsewhere;
 mod fuzz;
+mod object;
 mod options;
 mod process;
 mod run;

@@ -18,6 +18,10 @@ pub(crate) enum KnownAlarm {
 /// How many of the last alarms may be the one that is served, if the platform does not say.
 const REMEMBERED: usize = 4;
 
+/// The latest time at which an alarm is set, 2100-01-01T00:00:00Z: the platform refuses alarms behind the
+/// year 2189. What is due later has an alarm on the way.
+const ALARM_MS_MAX: u64 = 4_102_444_800_000;
+
 /// By how much an alarm may come before its time by the object's own clock, in milliseconds.
 const EARLY_MS_MAX: u64 = 10;
 
@@ -52,7 +56,7 @@ impl Alarm {
             Some(at_ms) => vec![at_ms],
             None => self.recent_ms.iter().copied().collect(),
         };
-        self.is_blind = self.served_ms.is_empty();
+        self.is_blind = self.served_ms.is_empty() && !planted(Mutant::AlarmBlindToEarly);
         self.note(KnownAlarm::None);
     }
 
@@ -81,7 +85,8 @@ impl Alarm {
             return due_ms.max(now_ms);
         }
         let ahead_ms = if self.is_blind { 1 + EARLY_MS_MAX } else { 1 };
-        let mut at_ms = due_ms.max(now_ms.saturating_add(ahead_ms));
+        let earliest_ms = now_ms.saturating_add(ahead_ms);
+        let mut at_ms = due_ms.min(ALARM_MS_MAX).max(earliest_ms);
         while self.served_ms.contains(&at_ms) {
             at_ms = at_ms.saturating_add(1);
         }
@@ -129,9 +134,18 @@ mod tests {
     }
 
     #[test]
+    fn an_alarm_lies_where_the_platform_can_set_it() {
+        let alarm = Alarm::new();
+        assert_eq!(alarm.place(253_402_300_799_999, 1_000), ALARM_MS_MAX);
+        let behind_ms = ALARM_MS_MAX + 5;
+        assert_eq!(alarm.place(behind_ms + 9, behind_ms), behind_ms + 1);
+    }
+
+    #[test]
     fn only_a_known_alarm_is_early_enough() {
         let mut alarm = Alarm::new();
         assert!(!alarm.is_set_for(u64::MAX, 0));
+        assert!(!alarm.is_set_for(ALARM_MS_MAX, 0));
         alarm.note(KnownAlarm::At(2_000));
         assert!(alarm.is_set_for(2_000, 0));
         assert!(!alarm.is_set_for(1_999, 0));

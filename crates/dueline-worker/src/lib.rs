@@ -65,7 +65,8 @@
 //! 3. **In the future.** At the next millisecond at the earliest, and never at the time that is being
 //!    served: the platform may take that alarm for the one whose handler ends.
 //! 4. **Errors of timers stay inside.** Only heads that cannot be read and an alarm that cannot be set are
-//!    thrown, so the platform's few retries are spent on them alone.
+//!    thrown, so the platform's few retries are spent on them alone: behind the wait for one, the alarms
+//!    that are set meanwhile wait too.
 //! 5. **Whoever enters looks.** Constructor and requests set an alarm that is missing, too late, or over
 //!    for a second without having been served. A platform gives an alarm up after some tries.
 //! 6. **One budget.** A tick over all partitions of the object shares one
@@ -132,4 +133,4 @@ pub use driver::{ObjectDriver, ObjectOptions, Start};
 pub use error::AlarmError;
 pub use report::{AlarmInfo, AlarmReport, Restored};
 pub use storage::{AlarmWrite, ObjectStorage, SqlTask};
-pub use store::ObjectStore;
+pub use store::{ObjectStore, effect_mark};

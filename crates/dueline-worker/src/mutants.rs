@@ -16,9 +16,14 @@ pub(crate) enum Mutant {
     AlarmReadBeforeSet,
     AlarmAtServed,
     AlarmFailureThrown,
+    AlarmDeleteThrown,
     AlarmNotRestored,
     AlarmBudgetPerPartition,
     AlarmCautionIgnored,
+    AlarmLostWithNothingPending,
+    AlarmLongOverIsTrusted,
+    AlarmBlindToEarly,
+    AlarmLeftWithNothingPending,
 }
 
 /// Whether this bug is planted here.

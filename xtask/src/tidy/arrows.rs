@@ -14,6 +14,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("dueline-sqlite", &["dueline"]),
     ("dueline-tokio", &["dueline"]),
     ("dueline-worker", &["dueline"]),
+    ("dueline-object", &["dueline", "dueline-worker"]),
     (
         "dueline-server",
         &["dueline", "dueline-sqlite", "dueline-tokio"],

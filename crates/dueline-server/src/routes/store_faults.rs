@@ -6,16 +6,18 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
+use dueline::Bytes;
 use dueline::memory::MemoryStore;
-use dueline::store::{StoreErrorKind, WakeStore};
+use dueline::store::{Partition, StoreErrorKind, WakeStore};
 use dueline::timers::Timers;
-use dueline_testkit::{CommitFault, FaultStore, ManualClock, test_runtime};
+use dueline_testkit::{CommitFault, FaultStore, ManualClock, block_on, test_runtime};
 use http::{Request, StatusCode};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use super::router;
 use crate::service::{DriverCounts, DriverHealth, Service};
+use crate::webhook::WEBHOOK;
 
 const TIMERS: &str = "/v1/partitions/tenant-7/timers";
 
@@ -109,6 +111,36 @@ async fn a_request_whose_answer_was_lost_is_one_timer_when_it_is_repeated() {
         assert_eq!(status, 201);
         let (_, listed) = send(&router, "GET", TIMERS, "none", &json!({})).await;
         assert_eq!(listed["timers"], json!([first]));
+    }
+}
+
+/// Between the two rows that a read of a timer takes, others move it on: more often than the engine
+/// looks again, so that the request has to.
+#[tokio::test]
+async fn a_read_that_is_overtaken_again_and_again_is_answered() {
+    const OVERTAKEN: u64 = 60;
+    let path = format!("{TIMERS}/order-42");
+    for read in [path.as_str(), TIMERS] {
+        let (store, router) = faulty();
+        let (status, _) = send(&router, "PUT", &path, "k", &timer()).await;
+        assert_eq!(status, 201);
+        let clock = ManualClock::new(1_800_000_000_000);
+        let others = Timers::new(Arc::clone(store.inner()) as _, test_runtime(&clock));
+        let partition = Partition::new("tenant-7".to_owned()).unwrap();
+        let id = Bytes::from_static(b"order-42");
+        let mut moved = 0;
+        store.fail_reads_with(move |_| {
+            if moved < OVERTAKEN {
+                moved += 1;
+                let due_at_ms = 1_800_000_000_000 + moved;
+                let moving = others.reschedule(&partition, WEBHOOK, &id, due_at_ms, None);
+                block_on(moving).unwrap();
+            }
+            None
+        });
+        let (status, answer) = send(&router, "GET", read, "none", &json!({})).await;
+        assert_eq!(status, 200, "{answer}");
+        assert!(answer.to_string().contains("order-42"), "{answer}");
     }
 }
 

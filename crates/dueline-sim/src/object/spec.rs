@@ -28,6 +28,8 @@ pub struct ObjectSpec {
     pub alarm_percent: u64,
     /// Whether those fail in rows, so that an alarm is given up.
     pub storms: bool,
+    /// The platform's wait before it tries a failed alarm again for the first time, in milliseconds.
+    pub retry_first_ms: u64,
     /// How many rounds an alarm may go.
     pub ticks_max: u32,
 }
@@ -41,6 +43,8 @@ pub enum Mishap {
     LoseAlarm,
     /// An alarm is delivered that the platform does not know of.
     AlarmAgain,
+    /// A request runs what is due by itself.
+    RunByHand,
 }
 
 impl ObjectSpec {
@@ -59,6 +63,8 @@ impl ObjectSpec {
             per_mille: rate(35, &[5, 20, 100]),
             alarm_percent: rate(30, &[5, 50]),
             storms: random.chance(50),
+            // With the platform's own wait an alarm is given up only behind two minutes.
+            retry_first_ms: random.pick(&[2_000, 2_000, 20]),
             says_when: random.chance(50),
             tells_of_traps: random.chance(60),
             panics_trap: random.chance(50),
@@ -69,6 +75,18 @@ impl ObjectSpec {
     /// Whether calls of the storage fail.
     pub fn has_faults(&self) -> bool {
         self.per_mille > 0 || self.alarm_percent > 0
+    }
+
+    /// The same platform without anything that goes wrong on it.
+    pub(crate) fn calm(self) -> Self {
+        Self {
+            sync_us_max: 0,
+            early_ms_max: 0,
+            late_percent: 0,
+            per_mille: 0,
+            alarm_percent: 0,
+            ..self
+        }
     }
 
     pub(super) fn faults(&self, seed: u64) -> StorageFaults {
@@ -113,6 +131,7 @@ pub fn move_into(plan: &mut Plan) {
     let loses_alarms = random.chance(25);
     let again = random.chance(40);
     let traps = random.chance(30);
+    let by_hand = random.chance(25);
     for action in &mut plan.actions {
         if let Deed::Verb { node, .. } | Deed::Crash { node, .. } | Deed::Jump { node, .. } =
             &mut action.deed
@@ -121,10 +140,11 @@ pub fn move_into(plan: &mut Plan) {
         }
     }
     for _ in 0..random.below(9) {
-        let mishap = match random.below(3) {
+        let mishap = match random.below(4) {
             0 if traps => Mishap::Trap,
             1 if loses_alarms => Mishap::LoseAlarm,
             2 if again => Mishap::AlarmAgain,
+            3 if by_hand => Mishap::RunByHand,
             _ => continue,
         };
         plan.actions.push(Action {

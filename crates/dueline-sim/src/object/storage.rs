@@ -20,7 +20,7 @@ use crate::tag::Tag;
 use crate::time::NodeClock;
 
 /// Ticks of one alarm have numbers of their own: that of the alarm and their place in it.
-const TICKS_PER_ALARM: u64 = 1_000;
+pub(super) const TICKS_PER_ALARM: u64 = 1_000;
 
 /// Those who wait for durability, woken at each sync.
 #[derive(Clone, Debug, Default)]

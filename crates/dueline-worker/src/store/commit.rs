@@ -7,6 +7,7 @@ use dueline::store::{
 use dueline::timers::earliest_timer_put;
 
 use super::ObjectStore;
+use super::effects::take_marks;
 use super::state::State;
 use crate::mutants::{Mutant, planted};
 use crate::storage::AlarmWrite;
@@ -29,11 +30,12 @@ impl State {
 impl ObjectStore {
     /// Commits a group; if it makes something due before the alarm, the alarm is set before, in the
     /// same turn.
-    pub(super) async fn write(&self, partition: &Partition, group: Group) -> GroupOutcome {
+    pub(super) async fn write(&self, partition: &Partition, mut group: Group) -> GroupOutcome {
         if planted(Mutant::AlarmSetLate) {
             return self.write_with_late_alarm(partition, group).await;
         }
-        let (done, alarm, sync) = self.write_turn(partition, &group);
+        let marks = take_marks(&mut group);
+        let (done, alarm, sync) = self.write_turn(partition, group, &marks);
         let done = self.confirmed(done, alarm).await;
         if let Some(sync) = sync
             && let Err(error) = sync.await
@@ -48,10 +50,11 @@ impl ObjectStore {
     fn write_turn(
         &self,
         partition: &Partition,
-        group: &Group,
+        group: Group,
+        effects: &[Vec<u64>],
     ) -> (GroupOutcome, Option<AlarmWrite>, Option<AlarmWrite>) {
         let mut state = self.lock();
-        let earliest_ms = earliest_of(group);
+        let earliest_ms = earliest_of(&group);
         let alarm = match earliest_ms {
             Some(due_ms) => match self.lower(&mut state, due_ms) {
                 Ok(alarm) => alarm,
@@ -62,7 +65,7 @@ impl ObjectStore {
         // A handler that set another alarm is not retried by the platform when it is cut: the mark
         // takes over what the retry would have said.
         let marks = alarm.is_some() && state.is_serving && !state.is_marked;
-        let done = self.commit(&mut state, partition, group, marks);
+        let done = self.commit(&mut state, partition, &group, effects, marks);
         if let Some(due_ms) = earliest_ms {
             state.note_put(due_ms);
         }
@@ -72,23 +75,35 @@ impl ObjectStore {
         (done, alarm, sync.then(|| self.storage.sync()))
     }
 
-    /// A group in one transaction.
-    fn commit(
+    /// A group in one transaction, with the effects of its batches.
+    pub(super) fn commit(
         &self,
         state: &mut State,
         partition: &Partition,
         group: &Group,
+        effects: &[Vec<u64>],
         marks: bool,
     ) -> GroupOutcome {
+        let mut failed = None;
         let done = self.transact(state, |conn, writer| {
             if marks {
                 schema::set_unclean_mark(conn, true)?;
             }
             let mut transaction = Transaction::new(conn, writer);
-            transaction.run(partition, group)?;
+            transaction.run_with(partition, group, &mut |index| {
+                let Err(effect) = self.do_effects(effects, index) else {
+                    return Ok(());
+                };
+                let error = effect.error.clone();
+                failed = Some(effect);
+                Err(error)
+            })?;
             let Finished { outcomes, memory } = transaction.finish()?;
             Ok((outcomes.into_iter().next().unwrap_or_default(), memory))
         });
+        if let Some(failed) = failed {
+            return self.commit_before(state, partition, group.clone(), effects, failed);
+        }
         match done {
             Ok(outcome) => {
                 state.is_marked |= marks;
@@ -178,7 +193,7 @@ impl ObjectStore {
 
     /// A planted bug: commits, and sets the alarm a turn later.
     async fn write_with_late_alarm(&self, partition: &Partition, group: Group) -> GroupOutcome {
-        let done = self.commit(&mut self.lock(), partition, &group, false);
+        let done = self.commit(&mut self.lock(), partition, &group, &[], false);
         give_way().await;
         let alarm = earliest_of(&group).map(|due_ms| self.lower(&mut self.lock(), due_ms));
         match alarm {

@@ -3,6 +3,7 @@
 
 mod commit;
 mod contract;
+mod effects;
 mod heads;
 mod state;
 
@@ -16,6 +17,7 @@ use dueline::timers::KindSet;
 
 use crate::storage::ObjectStorage;
 
+pub use effects::effect_mark;
 pub(crate) use heads::Turn;
 use state::State;
 

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use crate::store::Batch;
-use crate::timers::{DueTimer, Fired};
+use crate::timers::{DueTimer, Fired, RetryPolicy};
 
 /// What a timer finds when it compares itself with the row it was scheduled for.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,11 +33,26 @@ pub(crate) fn drained() -> Fired {
     Fired::Done(Batch::new())
 }
 
+/// The due that [`later`] gives: this one, but always another than the timer has. What a row stores as
+/// its owner's.
+pub(crate) fn later_due_ms(timer: &DueTimer, due_at_ms: u64) -> u64 {
+    due_at_ms.max(timer.due_at_ms().saturating_add(1))
+}
+
 /// The same timer later, its payload kept, always at another due than the one it had.
 pub(crate) fn later(timer: &DueTimer, due_at_ms: u64, batch: Batch) -> Fired {
     Fired::Reschedule {
-        due_at_ms: due_at_ms.max(timer.due_at_ms().saturating_add(1)),
+        due_at_ms: later_due_ms(timer, due_at_ms),
         payload: Bytes::clone(timer.payload()),
         batch,
+    }
+}
+
+/// For timers on which it hangs whether something is ever set free: failures are retried for ever, after
+/// 5 s at first and 60 s at most.
+pub(crate) fn retry_for_ever() -> RetryPolicy {
+    RetryPolicy {
+        max_ms: 60_000,
+        ..RetryPolicy::default().for_ever()
     }
 }

@@ -58,3 +58,18 @@ impl<T> Planned<T> {
         }
     }
 }
+
+/// Plans and commits until no guard is lost, eight times at most.
+macro_rules! until_committed {
+    ($timers:expr, $partition:expr, $plan:expr) => {{
+        let mut tries = $crate::timers::Tries::default();
+        loop {
+            let planned = $plan.await?;
+            match planned.apply(&**$timers.store(), $partition).await? {
+                Some(outcome) => break Ok(outcome),
+                None => tries.changed()?,
+            }
+        }
+    }};
+}
+pub(crate) use until_committed;

@@ -31,6 +31,10 @@ impl Reader {
         self.rest.try_get_u16().map_err(|_| Malformed("too short"))
     }
 
+    pub(crate) fn u32(&mut self) -> Result<u32, Malformed> {
+        self.rest.try_get_u32().map_err(|_| Malformed("too short"))
+    }
+
     pub(crate) fn u64(&mut self) -> Result<u64, Malformed> {
         self.rest.try_get_u64().map_err(|_| Malformed("too short"))
     }
@@ -40,6 +44,10 @@ impl Reader {
             return Err(Malformed("too short"));
         }
         Ok(self.rest.split_to(len))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rest.is_empty()
     }
 
     pub(crate) fn rest(self) -> Bytes {

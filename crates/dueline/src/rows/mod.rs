@@ -40,6 +40,9 @@ pub mod class {
     pub const QUARANTINE: u8 = b'q';
     /// Rows of the built-in kinds: [`kinds`](crate::kinds).
     pub const BUILT_IN: u8 = b'b';
+    /// No rows: marks in a batch of work that a host does with its commit. A store that knows them takes
+    /// them out, and to any other they are deletes of rows that are not there.
+    pub const EFFECT: u8 = b'e';
 }
 
 /// Why a row does not decode.

@@ -69,14 +69,31 @@ impl<'a> Transaction<'a> {
     /// What the host's connection returned: the host rolls back, and runs the groups one by one to
     /// find the one at fault. A refused batch is no error here but stops its group.
     pub fn run(&mut self, partition: &Partition, group: &Group) -> Result<(), StoreError> {
+        self.run_with(partition, group, &mut |_| Ok(()))
+    }
+
+    /// As [`run`](Self::run), with something of the host's that belongs to each batch: it is called with the
+    /// batch's index in the group once the batch's guards hold, before the next batch is looked at.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run), and what the host's part returned; the host rolls back.
+    pub fn run_with(
+        &mut self,
+        partition: &Partition,
+        group: &Group,
+        host: &mut dyn FnMut(usize) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         let name = partition.to_bytes();
         let mut id = self.id_of(&name)?;
         let (sound, mut refusal) = validate_group(group);
         let mut outcome = GroupOutcome::default();
-        for batch in group.batches.iter().take(sound) {
+        for (index, batch) in group.batches.iter().take(sound).enumerate() {
             match self.run_batch(&name, &mut id, batch)? {
                 Ok(done) => {
                     let committed = done.is_committed();
+                    if committed {
+                        host(index)?;
+                    }
                     outcome.outcomes.push(done);
                     if !committed && !planted(Mutant::GroupGoesOnAfterLoss) {
                         refusal = None;

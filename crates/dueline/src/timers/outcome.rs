@@ -8,7 +8,7 @@ use super::run::claim_bounds;
 use super::tick::TickRun;
 use super::{DueTimer, RetryPolicy};
 use crate::mutants::{Mutant, planted};
-use crate::store::{Batch, BatchOutcome, StoreError};
+use crate::store::{Batch, BatchOutcome, StoreError, StoreErrorKind};
 
 /// How often a run is planned again in one tick because a guard of its batch was lost.
 const REPLANS_MAX: u8 = 3;
@@ -158,7 +158,7 @@ impl<'a> TickRun<'a> {
             return self.hold(&row, error);
         }
         let planning = self.plain_planning(&row, &timer);
-        let planned = planning.failed(&timer, &error.to_string(), None);
+        let planned = planning.failed(&timer, &refusal(error), None);
         self.make_planned_move(&row, &timer, planning, planned)
             .await;
     }
@@ -205,5 +205,13 @@ impl<'a> TickRun<'a> {
             .get(timer.kind())
             .map_or_else(RetryPolicy::default, |known| known.policy_of(timer));
         self.planning(row, timer, policy, Vec::new())
+    }
+}
+
+/// Why a batch was refused, in the words that are kept with its timer.
+pub(super) fn refusal(error: &StoreError) -> String {
+    match error.kind() {
+        StoreErrorKind::Invalid => error.detail().to_owned(),
+        _ => error.to_string(),
     }
 }

@@ -7,6 +7,7 @@ use super::call::{CallOutput, Claim, FinishedCall};
 use super::engine::Engine;
 use super::make_move::backend_now_ms;
 use super::moves::{Move, NameGuard, name_key};
+use super::outcome::refusal;
 use super::overlay::Overlay;
 use super::planned::{Effect, Planned, Planning};
 use super::registry::{Handler, INLINE_DEADLINE_MS, Registration};
@@ -128,7 +129,7 @@ impl<'a> SettleRun<'a> {
                         replans + 1
                     )
                 }
-                Settled::Refused(error) => error.to_string(),
+                Settled::Refused(error) => refusal(&error),
                 Settled::Full => {
                     let planned = planning.set_back(self.timer(), "the store is full");
                     if !matches!(self.settle(&mut planning, planned).await, Settled::Done) {

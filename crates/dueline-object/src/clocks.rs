@@ -1,0 +1,89 @@
+//! Time, sleep and entropy of the platform.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dueline::BoxFuture;
+use dueline::runtime::{Clock, Entropy, Runtime, Sleep};
+use js_sys::{Date, Promise, Uint8Array};
+use wasm_bindgen_futures::JsFuture;
+
+use crate::platform::{Host, get_random_values, performance_now};
+
+/// `Date.now()` and `performance.now()`. In production both stand while code runs and go on behind
+/// every wait, so no elapsed time is counted within one turn.
+#[derive(Debug)]
+pub(crate) struct PlatformClock;
+
+impl Clock for PlatformClock {
+    fn wall_ms(&self) -> i64 {
+        Date::now() as i64
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::from_micros((performance_now().max(0.0) * 1_000.0) as u64)
+    }
+}
+
+#[derive(Debug)]
+struct PlatformSleep(Host);
+
+/// A timer of the platform's, taken back when nobody waits for it any more: it would keep the object in
+/// memory.
+struct Running {
+    host: Host,
+    promise: Promise,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.host.end_sleep(&self.promise);
+    }
+}
+
+impl Sleep for PlatformSleep {
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        let (host, clock) = (self.0.clone(), PlatformClock);
+        let until = clock.monotonic().saturating_add(duration);
+        Box::pin(async move {
+            loop {
+                // The platform's timers may end a fraction of a millisecond early.
+                let left = until.saturating_sub(clock.monotonic());
+                if left.is_zero() {
+                    return;
+                }
+                let whole_ms = left.as_micros().div_ceil(1_000);
+                let promise = host.sleep(whole_ms as f64);
+                let running = Running {
+                    host: host.clone(),
+                    promise: promise.clone(),
+                };
+                // The host's promise is never rejected.
+                let _ = JsFuture::from(promise).await;
+                drop(running);
+            }
+        })
+    }
+}
+
+#[derive(Debug)]
+struct PlatformEntropy;
+
+impl Entropy for PlatformEntropy {
+    fn next_u64(&self) -> u64 {
+        let bytes = Uint8Array::new_with_length(8);
+        get_random_values(&bytes);
+        let mut drawn = [0; 8];
+        bytes.copy_to(&mut drawn);
+        u64::from_be_bytes(drawn)
+    }
+}
+
+/// The platform's runtime for one object.
+pub(crate) fn runtime(host: &Host) -> Runtime {
+    Runtime::new(
+        Arc::new(PlatformClock),
+        Arc::new(PlatformSleep(host.clone())),
+        Arc::new(PlatformEntropy),
+    )
+}

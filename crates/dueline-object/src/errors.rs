@@ -1,0 +1,115 @@
+//! Errors, from the platform's to those that the package turns into its own.
+
+use std::fmt;
+
+use dueline::store::{StoreError, StoreErrorKind};
+use dueline::timers::TimerError;
+use dueline_worker::AlarmError;
+use js_sys::{Error, JsString, Reflect};
+use wasm_bindgen::prelude::*;
+
+/// The text of something that was thrown.
+pub(crate) fn text_of(thrown: &JsValue) -> String {
+    if let Some(error) = thrown.dyn_ref::<Error>() {
+        return error.message().into();
+    }
+    thrown.as_string().unwrap_or_else(|| {
+        String::from(JsString::from(format!("{thrown:?}")))
+    })
+}
+
+/// The platform's error behind one of ours, for logs.
+#[derive(Debug)]
+struct Thrown(String);
+
+impl fmt::Display for Thrown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Thrown {}
+
+/// An error of the database by its code, which the platform writes into the message.
+pub(crate) fn store_error(thrown: &JsValue) -> StoreError {
+    let text = text_of(thrown);
+    let (kind, detail) = if text.contains("SQLITE_FULL") {
+        (StoreErrorKind::Full, "the object's database is full")
+    } else if text.contains("SQLITE_TOOBIG") {
+        (StoreErrorKind::Invalid, "a row is too large for the platform")
+    } else if text.contains("SQLITE_CORRUPT") || text.contains("SQLITE_NOTADB") {
+        (StoreErrorKind::Corrupt, "the object's database is damaged")
+    } else {
+        (StoreErrorKind::Unavailable, "the object's database refused a statement")
+    };
+    StoreError::new(kind, detail).with_source(Thrown(text))
+}
+
+/// An error of a call that wrote nothing.
+pub(crate) fn unavailable(thrown: &JsValue) -> StoreError {
+    StoreError::unavailable("the platform refused a call").with_source(Thrown(text_of(thrown)))
+}
+
+/// What is thrown to the package: an `Error` with `code`, and where they exist `current` (a generation)
+/// and `endsAt`.
+fn coded(code: &str, message: &str, more: &[(&str, JsValue)]) -> JsValue {
+    let error = Error::new(message);
+    let fields = [("duelineCode", JsValue::from_str(code))];
+    for (name, value) in fields.iter().chain(more) {
+        // A new error takes every property.
+        let _ = Reflect::set(&error, &JsValue::from_str(name), value);
+    }
+    error.into()
+}
+
+pub(crate) fn invalid(message: &str) -> JsValue {
+    coded("invalid", message, &[])
+}
+
+pub(crate) fn thrown_timer_error(error: &TimerError) -> JsValue {
+    let message = error.to_string();
+    match error {
+        TimerError::NotFound => coded("not_found", &message, &[]),
+        TimerError::GenerationMismatch { current } => {
+            let current = JsValue::from_str(&current.to_string());
+            coded("generation_mismatch", &message, &[("current", current)])
+        }
+        TimerError::Claimed { ends_at_ms } => {
+            let ends_at = JsValue::from_f64(*ends_at_ms as f64);
+            coded("claimed", &message, &[("endsAt", ends_at)])
+        }
+        TimerError::Contended => coded("contended", &message, &[]),
+        TimerError::Store(error) => thrown_store_error(error),
+        _ => invalid(&message),
+    }
+}
+
+pub(crate) fn thrown_store_error(error: &StoreError) -> JsValue {
+    let code = match error.kind() {
+        StoreErrorKind::Invalid => "invalid",
+        StoreErrorKind::Unsupported => "unsupported",
+        StoreErrorKind::Corrupt => "corrupt",
+        StoreErrorKind::Full => "full",
+        StoreErrorKind::Unknown => "unknown_outcome",
+        _ => "unavailable",
+    };
+    coded(code, &with_causes(error), &[])
+}
+
+pub(crate) fn thrown_alarm_error(error: &AlarmError) -> JsValue {
+    coded("unavailable", &with_causes(error), &[])
+}
+
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,167 @@
+//! One object: opened, looked at, served.
+
+use std::cell::OnceCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use dueline::runtime::Runtime;
+use dueline::sql::SizeLimit;
+use dueline::store::{Partition, StoreError};
+use dueline::timers::{Registry, TickBudget};
+use dueline_worker::{AlarmInfo, ObjectDriver, ObjectOptions, ObjectStorage, Restored, Start};
+use js_sys::Promise;
+use wasm_bindgen::prelude::*;
+
+use crate::clocks::runtime;
+use crate::errors::{thrown_alarm_error, thrown_store_error, thrown_timer_error};
+use crate::handler::HostHandler;
+use crate::kinds::Kinds;
+use crate::outcome::{Scheduling, time_of};
+use crate::platform::{Host, KindOptions, ObjectSettings, Storage};
+use crate::records::{Record, alarm_report};
+use crate::storage::PlatformStorage;
+use crate::tasks::promise;
+
+/// The partition of everything that the package schedules.
+const PARTITION: &str = "object";
+
+/// The timers of one Durable Object.
+///
+/// What returns a promise is polled by the host ([`poll_task`](crate::tasks::poll_task)).
+#[wasm_bindgen]
+#[derive(Debug)]
+pub struct ObjectCore {
+    pub(crate) driver: ObjectDriver,
+    pub(crate) scheduling: Scheduling,
+    pub(crate) host: Host,
+    kinds: Kinds,
+}
+
+#[wasm_bindgen]
+impl ObjectCore {
+    /// Opens the timers of an object: creates or migrates its tables, allots kinds to new names, sets the
+    /// alarm if it is missing. A promise of an `ObjectCore`.
+    pub fn open(
+        storage: Storage,
+        host: Host,
+        kinds: Vec<KindOptions>,
+        settings: &ObjectSettings,
+    ) -> Promise {
+        let options = options_of(settings);
+        let start = if settings.is_after_trap() {
+            Start::AfterTrap
+        } else {
+            Start::Fresh
+        };
+        let on = host.clone();
+        promise(&on, async move {
+            let core = Self::opened(storage, host, &kinds, options, start).await?;
+            // What is missing here is looked for again by the next request.
+            let _ = core.driver.restore().await;
+            core.driver
+                .requeue_undecodable()
+                .await
+                .map_err(|error| thrown_timer_error(&error))?;
+            Ok(core.into())
+        })
+    }
+
+    /// Serves the alarm. A promise of a report.
+    pub fn alarm(&self, retry_count: u32, is_retry: bool, scheduled_at: Option<f64>) -> Promise {
+        let driver = self.driver.clone();
+        let info = AlarmInfo {
+            retry_count,
+            is_retry,
+            scheduled_at_ms: scheduled_at.map(time_of),
+        };
+        promise(&self.host, async move {
+            let report = driver.on_alarm(info).await;
+            let report = report.map_err(|error| thrown_alarm_error(&error))?;
+            Ok(alarm_report(&report))
+        })
+    }
+
+    /// Sets the alarm if it is missing or late. A promise of whether it was.
+    pub fn restore(&self) -> Promise {
+        let driver = self.driver.clone();
+        promise(&self.host, async move {
+            let restored = driver.restore().await;
+            let restored = restored.map_err(|error| thrown_alarm_error(&error))?;
+            Ok(JsValue::from_bool(matches!(restored, Restored::Set { .. })))
+        })
+    }
+
+    /// The numbers of all kinds that ever had a handler here, by their names.
+    #[wasm_bindgen(js_name = kindNumbers)]
+    pub fn kind_numbers(&self) -> JsValue {
+        let mut record = Record::new();
+        for (name, kind) in self.kinds.iter() {
+            record = record.number(name, kind.0.into());
+        }
+        record.done()
+    }
+}
+
+impl ObjectCore {
+    async fn opened(
+        storage: Storage,
+        host: Host,
+        wanted: &[KindOptions],
+        options: ObjectOptions,
+        start: Start,
+    ) -> Result<Self, JsValue> {
+        let partition = Partition::new(PARTITION).map_err(|error| thrown_store_error(&error))?;
+        let runtime = runtime(&host);
+        let clock = Arc::clone(runtime.clock());
+        let storage: Arc<dyn ObjectStorage> =
+            Arc::new(PlatformStorage::new(storage, host.clone(), clock));
+        let open = |registry, runtime: &Runtime| -> Result<ObjectDriver, JsValue> {
+            let storage = Arc::clone(&storage);
+            ObjectDriver::open(storage, runtime.clone(), registry, start, options)
+                .map_err(|error: StoreError| thrown_store_error(&error))
+        };
+        // The names lie in the store, so it is opened once to read them; without handlers nothing runs.
+        let reading = open(Registry::new(), &runtime)?;
+        let kinds = Kinds::allot(reading.timers(), &partition, wanted)
+            .await
+            .map_err(|error| thrown_timer_error(&error))?;
+        drop(reading);
+        let known = Rc::new(OnceCell::new());
+        let handler = HostHandler::new(host.clone(), Rc::clone(&known));
+        let registry = kinds
+            .registry(wanted, &handler)
+            .map_err(|error| thrown_timer_error(&error))?;
+        let driver = open(registry, &runtime)?;
+        let scheduling = Scheduling {
+            timers: driver.timers().clone(),
+            partition,
+        };
+        // Set once: the cell is new.
+        let _ = known.set(scheduling.clone());
+        Ok(Self {
+            driver,
+            scheduling,
+            host,
+            kinds,
+        })
+    }
+}
+
+fn options_of(settings: &ObjectSettings) -> ObjectOptions {
+    let default = ObjectOptions::default();
+    let budget = TickBudget {
+        max_fired: settings.max_fired().unwrap_or(default.budget.max_fired),
+        max_per_kind: settings.max_per_kind().unwrap_or(default.budget.max_per_kind),
+        max_scanned: settings.max_scanned().unwrap_or(default.budget.max_scanned),
+        max_elapsed_ms: settings
+            .max_elapsed_ms()
+            .map_or(default.budget.max_elapsed_ms, time_of),
+    };
+    ObjectOptions {
+        budget,
+        calls_max: settings.calls_max().unwrap_or(default.calls_max),
+        stay_ms: settings.stay_ms().map_or(default.stay_ms, time_of),
+        size_limit: settings.size_limit_bytes().map(|bytes| SizeLimit::new(time_of(bytes))),
+        ..default
+    }
+}

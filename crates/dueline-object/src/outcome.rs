@@ -1,0 +1,87 @@
+//! What a handler in JavaScript said, as the engine understands it.
+
+use bytes::Bytes;
+use dueline::store::{Batch, Partition};
+use dueline::timers::{DueTimer, Fired, HandlerError, Policy, Timer, TimerError, TimerKind, Timers};
+use dueline_worker::effect_mark;
+use wasm_bindgen::prelude::*;
+
+use crate::platform::{Outcome, Wanted};
+
+/// What `ObjectCore` and handlers share.
+#[derive(Clone, Debug)]
+pub(crate) struct Scheduling {
+    pub(crate) timers: Timers,
+    pub(crate) partition: Partition,
+}
+
+impl Scheduling {
+    /// What becomes of a timer by this outcome.
+    pub(crate) async fn fired(
+        &self,
+        timer: &DueTimer,
+        outcome: &Outcome,
+    ) -> Result<Fired, HandlerError> {
+        let reason = || outcome.reason().unwrap_or_default();
+        match outcome.said().as_str() {
+            "done" => Ok(Fired::Done(self.effects(outcome).await?)),
+            "reschedule" => Ok(Fired::Reschedule {
+                due_at_ms: time_of(outcome.due_at().unwrap_or(0.0)),
+                payload: match outcome.payload() {
+                    Some(payload) => Bytes::from(payload.to_vec()),
+                    None => timer.payload().clone(),
+                },
+                batch: self.effects(outcome).await?,
+            }),
+            "retry" => Ok(Fired::Retry {
+                after_ms: outcome.after_ms().map(time_of),
+                reason: reason(),
+            }),
+            "dead" => Ok(Fired::Dead {
+                reason: reason(),
+                batch: self.effects(outcome).await?,
+            }),
+            "undecodable" => Err(HandlerError::undecodable(reason())),
+            _ => Err(HandlerError::new(reason())),
+        }
+    }
+
+    /// The batch of an outcome's effects and of the timers that go with them.
+    async fn effects(&self, outcome: &Outcome) -> Result<Batch, HandlerError> {
+        let mut batch = Batch::new();
+        if let Some(number) = outcome.effects() {
+            batch.writes.push(effect_mark(number as u64));
+        }
+        for wanted in outcome.schedules().iter().flat_map(js_sys::Array::iter) {
+            let wanted: Wanted = wanted.unchecked_into();
+            let policy = policy_of(&wanted.policy())?;
+            let timer = timer_of(&wanted);
+            let planned = self.timers.plan(&self.partition, &timer, policy).await?;
+            batch = batch.append(planned.batch);
+        }
+        Ok(batch)
+    }
+}
+
+/// A time or a span in whole milliseconds; the package has looked at its range.
+pub(crate) fn time_of(ms: f64) -> u64 {
+    ms as u64
+}
+
+pub(crate) fn timer_of(wanted: &Wanted) -> Timer {
+    let timer = Timer::new(TimerKind(wanted.kind()), wanted.reference())
+        .due_at(time_of(wanted.due_at()))
+        .payload(wanted.payload().to_vec());
+    if wanted.is_named() { timer.named() } else { timer }
+}
+
+pub(crate) fn policy_of(policy: &str) -> Result<Policy, TimerError> {
+    match policy {
+        "replace" => Ok(Policy::Replace),
+        "keepEarliest" => Ok(Policy::KeepEarliest),
+        "ifAbsent" => Ok(Policy::IfAbsent),
+        _ => Err(TimerError::Invalid(
+            "a policy is `replace`, `keepEarliest` or `ifAbsent`".into(),
+        )),
+    }
+}

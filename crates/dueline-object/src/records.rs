@@ -1,0 +1,148 @@
+//! Plain objects for the package.
+
+use dueline::rows::Failure;
+use dueline::timers::{
+    Cancelled, DeadView, DueTimer, ScheduleOutcome, Scheduled, TimerKind, TimerView,
+};
+use dueline_worker::AlarmReport;
+use js_sys::{Object, Reflect, Uint8Array};
+use wasm_bindgen::prelude::*;
+
+/// A plain object that is being filled.
+pub(crate) struct Record(Object);
+
+impl Record {
+    pub(crate) fn new() -> Self {
+        Self(Object::new())
+    }
+
+    pub(crate) fn with(self, name: &str, value: impl Into<JsValue>) -> Self {
+        // A plain object takes every property.
+        let _ = Reflect::set(&self.0, &JsValue::from_str(name), &value.into());
+        self
+    }
+
+    /// A number below 2^53.
+    pub(crate) fn number(self, name: &str, value: u64) -> Self {
+        self.with(name, JsValue::from_f64(value as f64))
+    }
+
+    fn kind(self, kind: TimerKind) -> Self {
+        self.with("kind", JsValue::from_f64(f64::from(kind.0)))
+    }
+
+    /// A name's text. One that is no UTF-8 was not scheduled by the package; it is shown with marks.
+    fn reference(self, bytes: &[u8]) -> Self {
+        self.with("reference", String::from_utf8_lossy(bytes).into_owned())
+    }
+
+    fn generation(self, generation: u64) -> Self {
+        self.with("generation", generation.to_string())
+    }
+
+    fn payload(self, bytes: &[u8]) -> Self {
+        self.with("payload", Uint8Array::from(bytes))
+    }
+
+    fn failure(self, failure: Option<&Failure>) -> Self {
+        match failure {
+            Some(failure) => self
+                .with("lastError", failure.error.as_str())
+                .number("lastErrorAt", failure.at_ms),
+            None => self,
+        }
+    }
+
+    pub(crate) fn done(self) -> JsValue {
+        self.0.into()
+    }
+}
+
+/// A due timer for its handler. `run` is the number of this run.
+pub(crate) fn due_timer(timer: &DueTimer, run: f64, now_ms: u64) -> JsValue {
+    Record::new()
+        .kind(timer.kind())
+        .with("run", run)
+        .reference(timer.reference())
+        .with("isNamed", timer.is_named())
+        .payload(timer.payload())
+        .number("dueAt", timer.due_at_ms())
+        .number("now", now_ms)
+        .number("attempt", timer.attempt().into())
+        .generation(timer.generation())
+        .failure(timer.last_error())
+        .done()
+}
+
+pub(crate) fn timer_view(view: &TimerView, now_ms: u64) -> JsValue {
+    Record::new()
+        .kind(view.kind)
+        .reference(&view.reference)
+        .with("isNamed", view.named)
+        .number("dueAt", view.due_at_ms)
+        .number("nextAt", view.next_at_ms)
+        .with("state", view.state_at(now_ms).as_str())
+        .number("attempt", view.attempt.into())
+        .generation(view.generation)
+        .payload(&view.payload)
+        .failure(view.last_error.as_ref())
+        .done()
+}
+
+pub(crate) fn dead_view(view: &DeadView) -> JsValue {
+    Record::new()
+        .with("id", view.id.to_string())
+        .kind(view.kind)
+        .reference(&view.reference)
+        .with("isNamed", view.named)
+        .with("reason", view.reason.as_str())
+        .number("deadAt", view.dead_at_ms)
+        .number("dueAt", view.due_at_ms)
+        .number("attempt", view.attempt.into())
+        .generation(view.generation)
+        .payload(&view.payload)
+        .failure(view.error.as_ref())
+        .done()
+}
+
+pub(crate) fn scheduled(scheduled: &Scheduled) -> JsValue {
+    let outcome = match scheduled.outcome {
+        ScheduleOutcome::Created => "created",
+        ScheduleOutcome::Replaced => "replaced",
+        ScheduleOutcome::Moved => "moved",
+        ScheduleOutcome::Kept => "kept",
+    };
+    Record::new()
+        .generation(scheduled.generation)
+        .number("dueAt", scheduled.due_at_ms)
+        .with("state", scheduled.state.as_str())
+        .with("outcome", outcome)
+        .done()
+}
+
+pub(crate) fn cancelled(cancelled: &Cancelled) -> JsValue {
+    Record::new()
+        .with("state", cancelled.state.as_str())
+        .generation(cancelled.generation)
+        .done()
+}
+
+pub(crate) fn alarm_report(report: &AlarmReport) -> JsValue {
+    let total = &report.total;
+    let settled = &report.settled;
+    let record = Record::new()
+        .number("ticks", report.ticks.into())
+        .number("fired", total.fired + settled.fired)
+        .number("rescheduled", total.rescheduled + settled.rescheduled)
+        .number("failed", total.failed + settled.failed)
+        .number("dead", total.dead + settled.dead)
+        .number("claimed", total.claimed)
+        .number("quarantined", report.quarantined)
+        .with("stoppedOnBudget", report.stopped_on_budget)
+        .number("worstLatenessMs", report.worst_lateness_ms);
+    match report.next_alarm_ms {
+        Some(at_ms) => record.number("nextAlarmAt", at_ms),
+        None => record,
+    }
+    .done()
+}

@@ -1,0 +1,68 @@
+import { DuelineError } from "./errors.js";
+import type { When } from "./types.js";
+
+/** 9999-12-31T23:59:59.999Z. */
+const DUE_MAX = 253_402_300_799_999;
+const NAME_BYTES_MAX = 512;
+const encoder = new TextEncoder();
+
+/** The due of a timer in whole milliseconds, never before what was asked for. */
+export function dueOf(when: When): number {
+  if (typeof when !== "object" || when === null) {
+    throw new DuelineError("invalid", "a timer needs `dueAt` or `after`");
+  }
+  const { dueAt, after } = when as { dueAt?: unknown; after?: unknown };
+  if ((dueAt === undefined) === (after === undefined)) {
+    throw new DuelineError("invalid", "a timer needs one of `dueAt` and `after`");
+  }
+  if (after === undefined) {
+    return time("dueAt", dueAt);
+  }
+  return time("now and `after`", Date.now() + span("after", after));
+}
+
+/** A time in milliseconds since 1970. */
+export function time(what: string, value: unknown): number {
+  const ms = Math.ceil(value instanceof Date ? value.getTime() : (value as number));
+  if (typeof ms !== "number" || !(ms >= 0 && ms <= DUE_MAX)) {
+    throw new DuelineError(
+      "due_out_of_range",
+      `${what} is a time from 0 to ${DUE_MAX} ms (9999-12-31T23:59:59.999Z), not ${String(value)}`,
+    );
+  }
+  return ms;
+}
+
+/** A span in milliseconds. */
+export function span(what: string, value: unknown): number {
+  if (typeof value !== "number" || !(value >= 0 && value <= DUE_MAX)) {
+    throw new DuelineError("due_out_of_range", `${what} is a span in ms from 0 on, not ${String(value)}`);
+  }
+  return Math.ceil(value);
+}
+
+/** A name, which must be exactly what its UTF-8 says. */
+export function nameOf(value: unknown): string {
+  if (typeof value !== "string" || value === "") {
+    throw new DuelineError("invalid", "a name is a string of at least one character");
+  }
+  if (!value.isWellFormed()) {
+    throw new DuelineError("invalid", "a name must not hold half of a surrogate pair");
+  }
+  const bytes = encoder.encode(value).length;
+  if (bytes > NAME_BYTES_MAX) {
+    throw new DuelineError("invalid", `a name has at most ${NAME_BYTES_MAX} bytes of UTF-8, this one ${bytes}`);
+  }
+  return value;
+}
+
+/** An integer within bounds; `undefined` stays. */
+export function whole(what: string, value: number | undefined, least: number, most: number): number | undefined {
+  if (value === undefined) {
+    return undefined;
+  }
+  if (!Number.isInteger(value) || value < least || value > most) {
+    throw new DuelineError("invalid", `${what} is a whole number from ${least} to ${most}, not ${value}`);
+  }
+  return value;
+}

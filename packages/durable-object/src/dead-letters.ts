@@ -1,0 +1,66 @@
+import { whole } from "./checks.js";
+import type { Opened } from "./opened.js";
+import type { DeadLetter, KindOf, Page, Payloads, Scheduled } from "./types.js";
+import { deadLetter, type CoreDead } from "./views.js";
+
+/** How a verb is called. */
+type Call = <T>(verb: (opened: Opened) => Promise<T>) => Promise<T>;
+
+/** Timers that were given up: to be looked at, scheduled again, or thrown away. */
+export class DeadLetters<P extends Payloads> {
+  readonly #call: Call;
+
+  /** @internal */
+  constructor(call: Call) {
+    this.#call = call;
+  }
+
+  /** One page of the dead timers of a kind, or of all, in the order of their deaths. */
+  async list(
+    options: { readonly kind?: KindOf<P>; readonly after?: string; readonly limit?: number } = {},
+  ): Promise<Page<DeadLetter>> {
+    return this.#call(async (opened) => {
+      const kind = options.kind === undefined ? undefined : opened.host.number(options.kind);
+      const limit = whole("limit", options.limit, 1, 1000) ?? 100;
+      const page = (await opened.wait((core) => core.dead(kind, options.after, limit))) as {
+        readonly dead: readonly CoreDead[];
+        readonly next?: string;
+      };
+      return {
+        items: page.dead.map((dead) => deadLetter(opened.host, dead)),
+        ...(page.next === undefined ? {} : { next: page.next }),
+      };
+    });
+  }
+
+  /** Schedules a dead timer again, due at once, its attempts at 0; `undefined` if it is gone. */
+  async requeue(id: string): Promise<Scheduled | undefined> {
+    return this.#call(
+      async (opened) => (await opened.wait((core) => core.requeue(id))) as Scheduled | undefined,
+    );
+  }
+
+  /** Schedules all dead timers of a kind, or of all kinds, again, and says how many. */
+  async requeueAll(kind?: KindOf<P>): Promise<number> {
+    return this.#call(async (opened) => {
+      const number = kind === undefined ? undefined : opened.host.number(kind);
+      let requeued = 0;
+      let after: string | undefined;
+      do {
+        const from = after;
+        const page = (await opened.wait((core) => core.requeuePage(number, from, 64))) as {
+          readonly requeued: number;
+          readonly next?: string;
+        };
+        requeued += page.requeued;
+        after = page.next;
+      } while (after !== undefined);
+      return requeued;
+    });
+  }
+
+  /** Throws a dead timer away. Whether it was there. */
+  async purge(id: string): Promise<boolean> {
+    return this.#call(async (opened) => (await opened.wait((core) => core.purge(id))) as boolean);
+  }
+}

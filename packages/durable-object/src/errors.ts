@@ -1,0 +1,90 @@
+/** What went wrong, for code. */
+export type DuelineErrorCode =
+  /** No handler of this object has this name, or no timer ever had. */
+  | "unknown_kind"
+  /** An argument is out of its range or of the wrong form; the message says which and what it may be. */
+  | "invalid"
+  /** The payload has no JSON form (a function, a cycle, a BigInt). */
+  | "payload_not_serializable"
+  /** The payload has more bytes than a timer carries (491,519). */
+  | "payload_too_large"
+  /** The time is no number, before 1970 or behind 9999-12-31T23:59:59.999Z. */
+  | "due_out_of_range"
+  /** There is no timer of this name. */
+  | "not_found"
+  /** `ifMatch` names another generation than the timer has now; see `current`. */
+  | "generation_mismatch"
+  /** A call of the timer may be under way; see `endsAt`. */
+  | "claimed"
+  /** Other writers kept changing the timer. Try again. */
+  | "contended"
+  /** The object's database is full; reads and deletes go on. */
+  | "full"
+  /** The database or the alarm refused; nothing was written. Try again. */
+  | "unavailable"
+  /** The write may have happened or not. Read before you go on. */
+  | "unknown_outcome"
+  /** What is stored does not decode. */
+  | "corrupt"
+  /** The tables were written by a newer version of this package. */
+  | "unsupported"
+  /** A verb was called from within effects, which run inside a transaction. */
+  | "in_effects"
+  /** Effects were asynchronous; they must be done when they return. */
+  | "effects_async"
+  /** A handler returned something that is no outcome. */
+  | "bad_outcome"
+  /** The engine trapped in this call; the object goes on with a new instance of it. */
+  | "crashed";
+
+/** Every error that this package throws. The message begins with the code, so that it survives an RPC. */
+export class DuelineError extends Error {
+  override readonly name = "DuelineError";
+  readonly code: DuelineErrorCode;
+  /** Of `generation_mismatch`: the generation that the timer has. */
+  readonly current: string | undefined;
+  /** Of `claimed`: when the claim ends, in milliseconds since 1970. */
+  readonly endsAt: number | undefined;
+
+  constructor(
+    code: DuelineErrorCode,
+    message: string,
+    more: { readonly cause?: unknown; readonly current?: string; readonly endsAt?: number } = {},
+  ) {
+    super(`${code}: ${message}`, more.cause === undefined ? undefined : { cause: more.cause });
+    this.code = code;
+    this.current = more.current;
+    this.endsAt = more.endsAt;
+  }
+}
+
+/** What the core throws: an `Error` with a code of the list above. */
+interface CoreError extends Error {
+  readonly duelineCode: DuelineErrorCode;
+  readonly current?: string;
+  readonly endsAt?: number;
+}
+
+/** Whether the core said this itself, and did not break. */
+export function isCoreError(thrown: unknown): thrown is CoreError {
+  return thrown instanceof Error && "duelineCode" in thrown;
+}
+
+/** An error of the core as one of ours. */
+export function fromCore(thrown: unknown): unknown {
+  if (!isCoreError(thrown)) {
+    return thrown;
+  }
+  return new DuelineError(thrown.duelineCode, thrown.message, {
+    ...(thrown.current === undefined ? {} : { current: thrown.current }),
+    ...(thrown.endsAt === undefined ? {} : { endsAt: thrown.endsAt }),
+  });
+}
+
+/** The text of anything that was thrown. */
+export function textOf(thrown: unknown): string {
+  if (thrown instanceof Error) {
+    return thrown.message === "" ? thrown.name : thrown.message;
+  }
+  return typeof thrown === "string" ? thrown : `something that is no Error was thrown: ${String(thrown)}`;
+}

@@ -1,0 +1,310 @@
+import { dueOf, nameOf, span } from "./checks.js";
+import { DuelineError, textOf } from "./errors.js";
+import type { Detached, DueTimer, Inline } from "./handlers.js";
+import type { Instance } from "./instance.js";
+import { Outcome, type Effects, type FollowUp, type Together } from "./outcomes.js";
+import { decodePayload, encodePayload } from "./payload.js";
+import type { Payloads, Policy } from "./types.js";
+
+const FOLLOW_UPS_MAX = 20;
+
+/** A kind as its handlers need it. */
+export interface HostKind {
+  readonly name: string;
+  readonly kind: Inline<unknown> | Detached<unknown>;
+}
+
+/** A due timer as the core shows it. */
+interface CoreTimer {
+  readonly kind: number;
+  readonly run: number;
+  readonly reference: string;
+  readonly isNamed: boolean;
+  readonly payload: Uint8Array;
+  readonly dueAt: number;
+  readonly now: number;
+  readonly attempt: number;
+  readonly generation: string;
+  readonly lastError?: string;
+}
+
+/** A timer to be scheduled, as the core reads it. */
+export interface CoreWanted {
+  readonly kind: number;
+  readonly reference: string;
+  readonly isNamed: boolean;
+  readonly dueAt: number;
+  readonly payload: Uint8Array;
+  readonly policy: Policy;
+}
+
+/** An outcome, as the core reads it. */
+interface CoreOutcome {
+  readonly said: "done" | "reschedule" | "retry" | "dead" | "failed" | "undecodable" | "output";
+  readonly dueAt?: number;
+  readonly payload?: Uint8Array;
+  readonly afterMs?: number;
+  readonly reason?: string;
+  readonly effects?: number;
+  readonly schedules?: readonly CoreWanted[];
+  readonly output?: unknown;
+}
+
+/** What one object does for the core: its handlers, its effects, its waits. */
+export class ObjectHost {
+  readonly #instance: Instance;
+  readonly #identity: string;
+  readonly #kinds = new Map<number, HostKind>();
+  readonly #numbers = new Map<string, number>();
+  readonly #effects = new Map<number, { readonly kind: string; readonly effects: Effects }>();
+  readonly #runs = new Map<number, AbortController>();
+  readonly #sleeps = new Map<Promise<void>, ReturnType<typeof setTimeout>>();
+  #lastEffect = 0;
+  #isInEffects = false;
+
+  constructor(instance: Instance, identity: string) {
+    this.#instance = instance;
+    this.#identity = identity;
+  }
+
+  /** Which kind each name has; said once the object is open. */
+  know(numbers: Readonly<Record<string, number>>, kinds: readonly HostKind[]): void {
+    for (const [name, number] of Object.entries(numbers)) {
+      this.#numbers.set(name, number);
+    }
+    for (const kind of kinds) {
+      const number = this.#numbers.get(kind.name);
+      if (number !== undefined) {
+        this.#kinds.set(number, kind);
+      }
+    }
+  }
+
+  /** Whether effects are being done: the store is in the middle of a transaction. */
+  get isInEffects(): boolean {
+    return this.#isInEffects;
+  }
+
+  /** Effects of runs that are all over. */
+  forgetEffects(): void {
+    this.#effects.clear();
+  }
+
+  // What the core calls.
+
+  async run(timer: CoreTimer): Promise<CoreOutcome> {
+    return this.#running(timer, async (kind, due) => {
+      if (kind.kind.call === undefined) {
+        return this.#outcome(kind.name, await kind.kind.run(due), due.now);
+      }
+      return { said: "output", output: await kind.kind.call(due) };
+    });
+  }
+
+  async settle(timer: CoreTimer, output: unknown): Promise<CoreOutcome> {
+    return this.#running(timer, async (kind, due) => {
+      const settle = kind.kind.call === undefined ? undefined : kind.kind.settle;
+      return this.#outcome(kind.name, await settle?.(due, output as never), due.now);
+    });
+  }
+
+  abandon(run: number): void {
+    this.#runs.get(run)?.abort(new DOMException("the run has passed its deadline", "TimeoutError"));
+    this.#runs.delete(run);
+  }
+
+  effect(number: number): string | undefined {
+    const found = this.#effects.get(number);
+    if (found === undefined) {
+      return "the effects of an earlier run are gone";
+    }
+    this.#isInEffects = true;
+    try {
+      const returned: unknown = found.effects();
+      if (isThenable(returned)) {
+        // What it goes on to do is beyond the transaction; its error is nobody's any more.
+        Promise.resolve(returned).catch(() => undefined);
+        return `effects_async: the effects of \`${found.kind}\` returned a promise; await before you return them`;
+      }
+      return undefined;
+    } catch (thrown) {
+      return `the effects failed: ${textOf(thrown)}`;
+    } finally {
+      this.#isInEffects = false;
+    }
+  }
+
+  wake(task: number): void {
+    this.#instance.wake(task);
+  }
+
+  sleep(ms: number): Promise<void> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const slept = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, ms);
+    });
+    if (timer !== undefined) {
+      this.#sleeps.set(slept, timer);
+    }
+    return slept;
+  }
+
+  endSleep(slept: Promise<void>): void {
+    clearTimeout(this.#sleeps.get(slept) ?? null);
+    this.#sleeps.delete(slept);
+  }
+
+  /** Runs a handler; every error of it is an outcome. */
+  async #running(
+    timer: CoreTimer,
+    handle: (kind: HostKind, due: DueTimer) => Promise<CoreOutcome>,
+  ): Promise<CoreOutcome> {
+    const kind = this.#kinds.get(timer.kind);
+    if (kind === undefined) {
+      return { said: "failed", reason: "the kind has no handler" };
+    }
+    let payload: unknown;
+    try {
+      payload = decodePayload(timer.payload);
+      payload = kind.kind.parse === undefined ? payload : kind.kind.parse(payload);
+    } catch (thrown) {
+      return { said: "undecodable", reason: `the payload does not decode: ${textOf(thrown)}` };
+    }
+    const abort = new AbortController();
+    this.#runs.set(timer.run, abort);
+    try {
+      return await handle(kind, this.#due(timer, kind.name, payload, abort.signal));
+    } catch (thrown) {
+      return { said: "failed", reason: textOf(thrown) };
+    } finally {
+      this.#runs.delete(timer.run);
+    }
+  }
+
+  #due(timer: CoreTimer, kind: string, payload: unknown, signal: AbortSignal): DueTimer {
+    return {
+      kind,
+      ...(timer.isNamed ? { name: timer.reference } : {}),
+      payload,
+      dueAt: timer.dueAt,
+      now: timer.now,
+      attempt: timer.attempt,
+      generation: timer.generation,
+      occurrenceId: `${this.#identity}/${timer.kind}/${encodeURIComponent(timer.reference)}/${timer.generation}`,
+      ...(timer.lastError === undefined ? {} : { lastError: timer.lastError }),
+      signal,
+    };
+  }
+
+  /** What a handler returned, as the core reads it. */
+  #outcome(kind: string, returned: unknown, now: number): CoreOutcome {
+    if (returned === undefined) {
+      return { said: "done" };
+    }
+    if (typeof returned === "function") {
+      return { said: "done", ...this.#together(kind, { effects: returned as Effects }) };
+    }
+    if (!(returned instanceof Outcome)) {
+      throw new DuelineError(
+        "bad_outcome",
+        `the handler of \`${kind}\` returned neither nothing, effects, nor an outcome made by done, reschedule, retry or dead`,
+      );
+    }
+    const { said, details } = returned;
+    const reason = details.reason === undefined ? {} : { reason: String(details.reason) };
+    switch (said) {
+      case "done":
+      case "dead":
+        return { said, ...reason, ...this.#together(kind, details.together) };
+      case "retry":
+        return {
+          said,
+          ...reason,
+          ...(details.afterMs === undefined ? {} : { afterMs: span("after", details.afterMs) }),
+        };
+      case "reschedule":
+        return {
+          said,
+          dueAt: details.when === undefined ? now : dueOf(details.when),
+          ...(details.payload === undefined ? {} : { payload: encodePayload(details.payload.value) }),
+          ...this.#together(kind, details.together),
+        };
+    }
+  }
+
+  #together(kind: string, together: Together = {}): Pick<CoreOutcome, "effects" | "schedules"> {
+    const { effects, schedule } = together;
+    if (effects !== undefined && isAsync(effects)) {
+      throw new DuelineError("effects_async", `the effects of \`${kind}\` are an async function; await before you return them`);
+    }
+    if (schedule !== undefined && schedule.length > FOLLOW_UPS_MAX) {
+      throw new DuelineError("invalid", `at most ${FOLLOW_UPS_MAX} timers are scheduled with another, not ${schedule.length}`);
+    }
+    return {
+      ...(effects === undefined ? {} : { effects: this.#keep(kind, effects) }),
+      ...(schedule === undefined ? {} : { schedules: schedule.map((timer) => this.wanted(timer)) }),
+    };
+  }
+
+  #keep(kind: string, effects: Effects): number {
+    this.#lastEffect += 1;
+    this.#effects.set(this.#lastEffect, { kind, effects });
+    return this.#lastEffect;
+  }
+
+  /** A timer to be scheduled; every misuse is an error here, before anything is written. */
+  wanted(timer: FollowUp<Payloads>): CoreWanted {
+    const kind = this.#numbers.get(timer.kind);
+    if (kind === undefined || !this.#kinds.has(kind)) {
+      throw new DuelineError("unknown_kind", `no handler of this object is called \`${timer.kind}\``);
+    }
+    const { name, policy } = timer;
+    if (policy !== undefined && name === undefined) {
+      throw new DuelineError("invalid", "`policy` is for a timer with a name");
+    }
+    return {
+      kind,
+      reference: name === undefined ? "" : nameOf(name),
+      isNamed: name !== undefined,
+      dueAt: dueOf(timer),
+      payload: encodePayload(timer.payload),
+      policy: policy ?? "replace",
+    };
+  }
+
+  /** The number of a kind that has, or had, a handler. */
+  number(kind: string): number {
+    const number = this.#numbers.get(kind);
+    if (number === undefined) {
+      throw new DuelineError("unknown_kind", `no handler of this object is or was called \`${kind}\``);
+    }
+    return number;
+  }
+
+  /** The name of a kind's number. */
+  nameOf(number: number): string {
+    for (const [name, known] of this.#numbers) {
+      if (known === number) {
+        return name;
+      }
+    }
+    return `#${number}`;
+  }
+
+  /** A stored payload for whoever lists; `undefined` if it does not decode. */
+  shown(stored: Uint8Array): unknown {
+    try {
+      return decodePayload(stored);
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+function isThenable(value: unknown): boolean {
+  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
+}
+
+function isAsync(effects: Effects): boolean {
+  return Object.prototype.toString.call(effects) === "[object AsyncFunction]";
+}

@@ -1,0 +1,80 @@
+import { ObjectCore, __wbg_reset_state, poll_task } from "./core/dueline_object.js";
+import { DuelineError, fromCore, isCoreError, textOf } from "./errors.js";
+
+/**
+ * One instance of the WebAssembly module, shared by the objects of an isolate.
+ *
+ * A trap loses everything in it. Whoever waits for it is told so, a new instance takes its place, and
+ * each object opens its timers anew at its next call.
+ */
+export class Instance {
+  readonly #waiting = new Set<(crash: DuelineError) => void>();
+
+  /** The instance that works. */
+  static get current(): Instance {
+    return current;
+  }
+
+  /** Calls into the module, and waits for the promise that the call returns. */
+  async wait(call: () => Promise<unknown>): Promise<unknown> {
+    let giveUp: ((crash: DuelineError) => void) | undefined;
+    const crashed = new Promise<never>((_, reject) => {
+      giveUp = reject;
+      this.#waiting.add(reject);
+    });
+    try {
+      return await Promise.race([this.enter(call), crashed]);
+    } catch (thrown) {
+      throw fromCore(thrown);
+    } finally {
+      if (giveUp !== undefined) {
+        this.#waiting.delete(giveUp);
+      }
+    }
+  }
+
+  /** Calls into the module. Whatever comes out but an error of its own has broken it. */
+  enter<T>(call: () => T): T {
+    if (this !== current) {
+      throw new DuelineError("crashed", "the engine trapped in the meantime");
+    }
+    try {
+      return call();
+    } catch (thrown) {
+      if (isCoreError(thrown)) {
+        throw thrown;
+      }
+      throw this.#replace(thrown);
+    }
+  }
+
+  /** Polls a task in a microtask of its own. */
+  wake(task: number): void {
+    queueMicrotask(() => {
+      if (this !== current) {
+        return;
+      }
+      try {
+        poll_task(task);
+      } catch (thrown) {
+        this.#replace(thrown);
+      }
+    });
+  }
+
+  /** Puts a new instance in the place of this one. */
+  #replace(thrown: unknown): DuelineError {
+    const crash = new DuelineError("crashed", `the engine trapped: ${textOf(thrown)}`, { cause: thrown });
+    console.error(crash);
+    current = new Instance();
+    __wbg_reset_state();
+    for (const giveUp of this.#waiting) {
+      giveUp(crash);
+    }
+    return crash;
+  }
+}
+
+let current = new Instance();
+
+export { ObjectCore };

@@ -1,0 +1,21 @@
+import type { ObjectHost } from "./host.js";
+import { Instance, type ObjectCore } from "./instance.js";
+
+/** The timers of one object, open in one instance of the module. */
+export class Opened {
+  constructor(
+    readonly instance: Instance,
+    readonly core: ObjectCore,
+    readonly host: ObjectHost,
+  ) {}
+
+  /** Whether the instance has been replaced. */
+  get isLost(): boolean {
+    return this.instance !== Instance.current;
+  }
+
+  /** Calls the core and waits for what it promises. */
+  wait(call: (core: ObjectCore) => Promise<unknown>): Promise<unknown> {
+    return this.instance.wait(() => call(this.core));
+  }
+}

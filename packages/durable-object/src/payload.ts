@@ -1,0 +1,59 @@
+import { DuelineError, textOf } from "./errors.js";
+
+/** Most bytes of a stored payload (480 KiB). */
+const PAYLOAD_BYTES_MAX = 480 * 1024;
+/** In front of bytes; no JSON text begins like this. */
+const BYTES_MARK = 0;
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** A payload as it is stored: nothing for `undefined`, the JSON text, or the mark and the bytes. */
+export function encodePayload(payload: unknown): Uint8Array {
+  const bytes = bytesOf(payload);
+  if (bytes.length > PAYLOAD_BYTES_MAX) {
+    throw new DuelineError(
+      "payload_too_large",
+      `a payload takes at most ${PAYLOAD_BYTES_MAX} bytes as it is stored, this one ${bytes.length}`,
+    );
+  }
+  return bytes;
+}
+
+function bytesOf(payload: unknown): Uint8Array {
+  if (payload === undefined) {
+    return new Uint8Array();
+  }
+  if (payload instanceof ArrayBuffer || ArrayBuffer.isView(payload)) {
+    const view = ArrayBuffer.isView(payload)
+      ? new Uint8Array(payload.buffer, payload.byteOffset, payload.byteLength)
+      : new Uint8Array(payload);
+    const marked = new Uint8Array(view.length + 1);
+    marked[0] = BYTES_MARK;
+    marked.set(view, 1);
+    return marked;
+  }
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(payload);
+  } catch (cause) {
+    throw new DuelineError("payload_not_serializable", `the payload has no JSON form: ${textOf(cause)}`, {
+      cause,
+    });
+  }
+  if (text === undefined) {
+    throw new DuelineError("payload_not_serializable", `a ${typeof payload} has no JSON form`);
+  }
+  return encoder.encode(text);
+}
+
+/** A stored payload. Bytes come back as a `Uint8Array`. Throws if it does not decode. */
+export function decodePayload(stored: Uint8Array): unknown {
+  if (stored.length === 0) {
+    return undefined;
+  }
+  if (stored[0] === BYTES_MARK) {
+    return stored.slice(1);
+  }
+  return JSON.parse(decoder.decode(stored));
+}

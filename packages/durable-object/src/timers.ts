@@ -1,0 +1,282 @@
+import { dueOf, nameOf, time, whole } from "./checks.js";
+import { DeadLetters } from "./dead-letters.js";
+import { DuelineError } from "./errors.js";
+import type { Handlers } from "./handlers.js";
+import { ObjectHost } from "./host.js";
+import { Instance, ObjectCore } from "./instance.js";
+import { Opened } from "./opened.js";
+import { OwnAlarm } from "./own-alarm.js";
+import { coreKind, coreSettings, hostKinds, type Settings } from "./settings.js";
+import type { FollowUp } from "./outcomes.js";
+import type {
+  AlarmReport,
+  Cancelled,
+  KindOf,
+  ListOptions,
+  Page,
+  Payloads,
+  Schedule,
+  Scheduled,
+  TimerView,
+  When,
+} from "./types.js";
+import { timerView, type CoreView } from "./views.js";
+import { weakly } from "./weak-host.js";
+
+/** What the timers of an object are made of. */
+export interface TimersOptions<P extends Payloads> extends Settings {
+  /** The kinds, by their names; a function is asked behind the object's constructor. */
+  readonly handlers: Handlers<P> | (() => Handlers<P>);
+  /**
+   * The `alarm()` that the object had before: it is called when a time set by {@link Timers.setAlarm}
+   * comes, and once for the alarm that was pending when the object adopted this package.
+   */
+  readonly ownAlarm?: () => void | Promise<void>;
+}
+
+/**
+ * The timers of one Durable Object, for a class that composes them. Make them in the constructor, and pass
+ * the alarm on:
+ *
+ * ```ts
+ * export class Room extends DurableObject {
+ *   readonly timers = new Timers<{ close: { reason: string } }>(this.ctx, {
+ *     handlers: { close: (timer) => () => this.close(timer.payload.reason) },
+ *   });
+ *   override alarm(info?: AlarmInvocationInfo) {
+ *     return this.timers.alarm(info);
+ *   }
+ * }
+ * ```
+ *
+ * The object needs a SQLite database. The tables are called `dueline_...`; every other is the object's own.
+ * The object's alarm belongs to the timers: {@link Timers.setAlarm} stands in for the storage's.
+ */
+export class Timers<P extends Payloads = Payloads> {
+  /** Timers that were given up. */
+  readonly deadLetters: DeadLetters<P>;
+  readonly #ctx: DurableObjectState;
+  readonly #options: TimersOptions<P>;
+  readonly #ownAlarm: OwnAlarm | undefined;
+  #opened: Promise<Opened>;
+  #alarms = 0;
+  #isRestoring = false;
+
+  constructor(ctx: DurableObjectState, options: TimersOptions<P>) {
+    this.#ctx = ctx;
+    this.#options = options;
+    this.#ownAlarm = options.ownAlarm === undefined ? undefined : new OwnAlarm(ctx.storage, options.ownAlarm);
+    this.deadLetters = new DeadLetters((call) => this.#call(call));
+    // Nothing else is let in before the timers are open and the alarm is set.
+    this.#opened = ctx.blockConcurrencyWhile(() => this.#open(false));
+    // Whoever waits is told; the platform throws the object away by itself.
+    this.#opened.catch(() => undefined);
+  }
+
+  /** Schedules a timer. Once the promise is resolved, it is committed and the alarm is set. */
+  async schedule<K extends KindOf<P>>(kind: K, timer: Schedule<P[K]>): Promise<Scheduled> {
+    return this.#call(async (opened) => {
+      const { ifMatch, ...rest } = timer as Schedule<unknown>;
+      const wanted = opened.host.wanted({ kind, ...rest } as FollowUp<Payloads>);
+      if (ifMatch !== undefined && !wanted.isNamed) {
+        throw new DuelineError("invalid", "`ifMatch` is for a timer with a name");
+      }
+      return (await opened.wait((core) => core.schedule(wanted, ifMatch))) as Scheduled;
+    });
+  }
+
+  /** Cancels the timer of a name; `undefined` if there is none. Once resolved it is final. */
+  async cancel(
+    kind: KindOf<P>,
+    name: string,
+    options: { readonly ifMatch?: string } = {},
+  ): Promise<Cancelled | undefined> {
+    return this.#call(async (opened) => {
+      const number = opened.host.number(kind);
+      return (await opened.wait((core) => core.cancel(number, nameOf(name), options.ifMatch))) as
+        | Cancelled
+        | undefined;
+    });
+  }
+
+  /** The timer of a name, in whatever state; `undefined` if there is none. */
+  async get<K extends KindOf<P>>(kind: K, name: string): Promise<TimerView<K, P[K]> | undefined> {
+    return this.#call(async (opened) => {
+      const number = opened.host.number(kind);
+      const found = await opened.wait((core) => core.get(number, nameOf(name)));
+      return found === undefined ? undefined : timerView(opened.host, kind, found as CoreView);
+    });
+  }
+
+  /** One page of the timers of a kind, in the order of their dues, or of their names if `prefix` is given. */
+  async list<K extends KindOf<P>>(
+    kind: K,
+    options: ListOptions = {},
+  ): Promise<Page<TimerView<K, P[K]>>> {
+    return this.#call(async (opened) => {
+      const number = opened.host.number(kind);
+      const { states, prefix, dueBefore, after } = options;
+      const limit = whole("limit", options.limit, 1, 1000) ?? 100;
+      const before = dueBefore === undefined ? undefined : time("dueBefore", dueBefore);
+      const page = (await opened.wait((core) =>
+        core.list(number, states === undefined ? undefined : [...states], prefix, before, after, limit),
+      )) as { readonly timers: readonly CoreView[]; readonly next?: string };
+      return {
+        items: page.timers.map((view) => timerView<K, P[K]>(opened.host, kind, view)),
+        ...(page.next === undefined ? {} : { next: page.next }),
+      };
+    });
+  }
+
+  /** Moves the timer of a name to another due, its payload kept. Throws `not_found` without one. */
+  async reschedule(
+    kind: KindOf<P>,
+    name: string,
+    when: When & { readonly ifMatch?: string },
+  ): Promise<Scheduled> {
+    return this.#call(async (opened) => {
+      const number = opened.host.number(kind);
+      const dueAt = dueOf(when);
+      return (await opened.wait((core) =>
+        core.reschedule(number, nameOf(name), dueAt, when.ifMatch),
+      )) as Scheduled;
+    });
+  }
+
+  /**
+   * Pauses a kind: its timers wait, whatever their dues. With `wait` behind the runs that are under way.
+   * Whether it was not paused before.
+   */
+  async pause(kind: KindOf<P>, options: { readonly wait?: boolean } = {}): Promise<boolean> {
+    return this.#call(async (opened) => {
+      const number = opened.host.number(kind);
+      return (await opened.wait((core) => core.pause(number, options.wait ?? false))) as boolean;
+    });
+  }
+
+  /** Lets a paused kind go on. Whether it was paused. */
+  async resume(kind: KindOf<P>): Promise<boolean> {
+    return this.#call(async (opened) => {
+      const number = opened.host.number(kind);
+      return (await opened.wait((core) => core.resume(number))) as boolean;
+    });
+  }
+
+  /** The kinds that are paused. */
+  async paused(): Promise<string[]> {
+    return this.#call(async (opened) => {
+      const numbers = (await opened.wait((core) => core.paused())) as number[];
+      return numbers.map((number) => opened.host.nameOf(number));
+    });
+  }
+
+  /**
+   * Serves the object's alarm: everything that is due, and the alarm for what is next. Call it from
+   * `alarm()`, and let its error out: the platform tries such an alarm again.
+   */
+  async alarm(info?: AlarmInvocationInfo): Promise<AlarmReport> {
+    const opened = await this.#whenOpen();
+    this.#alarms += 1;
+    try {
+      await this.#ownAlarm?.adoptServed(() => this.#scheduleOwn(opened, Date.now()));
+      const report = await opened.wait((core) =>
+        core.alarm(info?.retryCount ?? 0, info?.isRetry ?? false, info?.scheduledTime),
+      );
+      return report as AlarmReport;
+    } finally {
+      this.#alarms -= 1;
+      if (this.#alarms === 0) {
+        opened.host.forgetEffects();
+      }
+    }
+  }
+
+  /** In the place of `ctx.storage.setAlarm`, for an object with an `ownAlarm`. */
+  async setAlarm(at: number | Date): Promise<void> {
+    await this.#call((opened) => this.#scheduleOwn(opened, time("the alarm", at)));
+  }
+
+  /** In the place of `ctx.storage.getAlarm`. */
+  async getAlarm(): Promise<number | null> {
+    return this.#call(async (opened) => {
+      const number = opened.host.number(OwnAlarm.KIND);
+      const found = await opened.wait((core) => core.get(number, OwnAlarm.NAME));
+      return (found as CoreView | undefined)?.nextAt ?? null;
+    });
+  }
+
+  /** In the place of `ctx.storage.deleteAlarm`. */
+  async deleteAlarm(): Promise<void> {
+    await this.#call(async (opened) => {
+      const number = opened.host.number(OwnAlarm.KIND);
+      await opened.wait((core) => core.cancel(number, OwnAlarm.NAME, undefined));
+    });
+  }
+
+  async #scheduleOwn(opened: Opened, dueAt: number): Promise<void> {
+    const wanted = opened.host.wanted({ kind: OwnAlarm.KIND, name: OwnAlarm.NAME, dueAt, payload: undefined });
+    await opened.wait((core) => core.schedule(wanted, undefined));
+  }
+
+  /** A verb: with open timers, outside effects, and with a look at the alarm behind it. */
+  async #call<T>(verb: (opened: Opened) => Promise<T>): Promise<T> {
+    const opened = await this.#whenOpen();
+    if (opened.host.isInEffects) {
+      throw new DuelineError(
+        "in_effects",
+        "effects run inside a transaction: return `schedule` beside them to schedule with it",
+      );
+    }
+    try {
+      return await verb(opened);
+    } finally {
+      this.#restore(opened);
+    }
+  }
+
+  /** Looks whether the alarm is missing or late. It costs a read of the alarm, for which nobody waits. */
+  #restore(opened: Opened): void {
+    if (this.#isRestoring || this.#alarms > 0 || opened.isLost) {
+      return;
+    }
+    this.#isRestoring = true;
+    const restored = opened.wait((core) => core.restore()).catch((thrown: unknown) => {
+      console.warn("dueline: the alarm could not be looked at; the next call looks again", thrown);
+    });
+    this.#ctx.waitUntil(
+      restored.finally(() => {
+        this.#isRestoring = false;
+      }),
+    );
+  }
+
+  async #whenOpen(): Promise<Opened> {
+    const opened = await this.#opened;
+    if (!opened.isLost) {
+      return opened;
+    }
+    // One call opens the timers anew, the others wait for it.
+    const again = this.#opened.then((lost) => (lost.isLost ? this.#open(this.#alarms > 0) : lost));
+    this.#opened = again;
+    return again;
+  }
+
+  async #open(isAfterTrap: boolean): Promise<Opened> {
+    // Behind the object's constructor, so that its fields are there for the handlers.
+    await Promise.resolve();
+    const { handlers } = this.#options;
+    const given = typeof handlers === "function" ? handlers() : handlers;
+    const kinds = hostKinds({ ...given, ...this.#ownAlarm?.handlers() });
+    const instance = Instance.current;
+    const host = new ObjectHost(instance, this.#ctx.id.toString());
+    const settings = coreSettings(this.#options, isAfterTrap);
+    const pending = await this.#ownAlarm?.pending();
+    const core = (await instance.wait(() =>
+      ObjectCore.open(this.#ctx.storage, weakly(host), kinds.map(coreKind), settings),
+    )) as ObjectCore;
+    host.know(instance.enter(() => core.kindNumbers()) as Record<string, number>, kinds);
+    const opened = new Opened(instance, core, host);
+    await this.#ownAlarm?.adopt(pending, (at) => this.#scheduleOwn(opened, at));
+    return opened;
+  }
+}

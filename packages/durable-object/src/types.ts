@@ -1,0 +1,123 @@
+/** The payload of each kind of an object, by the kind's name. */
+export type Payloads = Record<string, unknown>;
+
+/** The names of kinds. */
+export type KindOf<P extends Payloads> = keyof P & string;
+
+/** When: a time in milliseconds since 1970 or a `Date`, or a span from now in milliseconds. */
+export type When =
+  | { readonly dueAt: number | Date; readonly after?: never }
+  | { readonly after: number; readonly dueAt?: never };
+
+/**
+ * What becomes of a name that is scheduled already. `replace`, the default: the new timer takes its
+ * place. `keepEarliest`: the earlier of both dues, the new payload. `ifAbsent`: nothing is written.
+ */
+export type Policy = "replace" | "keepEarliest" | "ifAbsent";
+
+/** A timer to be scheduled. */
+export type Schedule<T> = When & {
+  /**
+   * Unique within the kind, 1 to 512 bytes of UTF-8: a timer with a name can be read, moved, replaced and
+   * cancelled. One without a name just fires.
+   */
+  readonly name?: string;
+  /** For a timer with a name. */
+  readonly policy?: Policy;
+  /** Replaces the timer of this name only while it has this generation. */
+  readonly ifMatch?: string;
+} & PayloadOf<T>;
+
+/** The payload may be left out where `undefined` is one. */
+export type PayloadOf<T> = undefined extends T ? { readonly payload?: T } : { readonly payload: T };
+
+/** `pending`, waits for its due; `retrying`, for its next attempt; `claimed`, a call may be under way; `dead`. */
+export type TimerState = "pending" | "retrying" | "claimed" | "dead";
+
+/** What was scheduled. */
+export interface Scheduled {
+  /** Tells one scheduling of a name from the next: an ETag for `ifMatch`. */
+  readonly generation: string;
+  /** In milliseconds since 1970. */
+  readonly dueAt: number;
+  readonly state: TimerState;
+  readonly outcome: "created" | "replaced" | "moved" | "kept";
+}
+
+/** A timer as it is stored. */
+export interface TimerView<K extends string = string, T = unknown> {
+  readonly kind: K;
+  /** Without one the timer is anonymous. */
+  readonly name?: string;
+  /** The due as it was asked for, in milliseconds since 1970. */
+  readonly dueAt: number;
+  /** When it is looked at next: its due, its next attempt, or the end of its claim. */
+  readonly nextAt: number;
+  readonly state: TimerState;
+  /** How many runs have failed. */
+  readonly attempt: number;
+  readonly generation: string;
+  readonly payload: T;
+  readonly lastError?: string;
+  readonly lastErrorAt?: number;
+}
+
+/** A timer that was given up. */
+export interface DeadLetter<K extends string = string, T = unknown> {
+  /** For `requeue` and `purge`. */
+  readonly id: string;
+  readonly kind: K;
+  readonly name?: string;
+  /** `exhausted`: its attempts; `handler`: the handler said so; `undecodable`: its payload. */
+  readonly reason: "exhausted" | "handler" | "undecodable";
+  readonly deadAt: number;
+  readonly dueAt: number;
+  readonly attempt: number;
+  readonly generation: string;
+  /** `undefined` if it does not decode. */
+  readonly payload: T | undefined;
+  readonly lastError?: string;
+  readonly lastErrorAt?: number;
+}
+
+/** A page; `next` is where to go on and is missing at the end. */
+export interface Page<T> {
+  readonly items: readonly T[];
+  readonly next?: string;
+}
+
+/** Which timers of a kind to list. */
+export interface ListOptions {
+  readonly states?: readonly TimerState[];
+  /** Only named timers whose names begin like this, in the order of the names. */
+  readonly prefix?: string;
+  /** Only timers whose `nextAt` is before this, in milliseconds since 1970. */
+  readonly dueBefore?: number | Date;
+  /** `next` of the page before. */
+  readonly after?: string;
+  /** 1 to 1,000; 100 without it. */
+  readonly limit?: number;
+}
+
+/** What was cancelled. */
+export interface Cancelled {
+  /** What it was doing. What a call under way brings back is dropped. */
+  readonly state: TimerState;
+  readonly generation: string;
+}
+
+/** What one alarm did. */
+export interface AlarmReport {
+  readonly ticks: number;
+  readonly fired: number;
+  readonly rescheduled: number;
+  readonly failed: number;
+  readonly dead: number;
+  readonly claimed: number;
+  readonly quarantined: number;
+  /** Whether a budget left due timers for the next alarm. */
+  readonly stoppedOnBudget: boolean;
+  readonly worstLatenessMs: number;
+  /** In milliseconds since 1970; missing if nothing is pending. */
+  readonly nextAlarmAt?: number;
+}

@@ -1,0 +1,39 @@
+import type { ObjectHost } from "./host.js";
+import type { DeadLetter, TimerState, TimerView } from "./types.js";
+
+/** A timer as the core shows it. */
+export interface CoreView {
+  readonly kind: number;
+  readonly reference: string;
+  readonly isNamed: boolean;
+  readonly dueAt: number;
+  readonly nextAt: number;
+  readonly state: TimerState;
+  readonly attempt: number;
+  readonly generation: string;
+  readonly payload: Uint8Array;
+  readonly lastError?: string;
+  readonly lastErrorAt?: number;
+}
+
+/** A dead timer as the core shows it. */
+export interface CoreDead extends Omit<CoreView, "nextAt" | "state"> {
+  readonly id: string;
+  readonly reason: DeadLetter["reason"];
+  readonly deadAt: number;
+}
+
+export function timerView<K extends string, T>(host: ObjectHost, kind: K, core: CoreView): TimerView<K, T> {
+  const { reference, isNamed, payload, kind: _, ...view } = core;
+  return { ...view, kind, ...(isNamed ? { name: reference } : {}), payload: host.shown(payload) as T };
+}
+
+export function deadLetter(host: ObjectHost, core: CoreDead): DeadLetter {
+  const { reference, isNamed, payload, kind, ...view } = core;
+  return {
+    ...view,
+    kind: host.nameOf(kind),
+    ...(isNamed ? { name: reference } : {}),
+    payload: host.shown(payload),
+  };
+}

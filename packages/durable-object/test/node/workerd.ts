@@ -1,0 +1,197 @@
+// A workerd of our own: a config, a free port, a data directory; started, killed, started again.
+import { spawn, type ChildProcess } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+
+const PACKAGE = join(import.meta.dirname, "../..");
+/** How long workerd may take to answer for the first time. */
+const START_MS = 30_000;
+
+/** The file of the binary, out of the platform's npm package. */
+function binary(): string {
+  return process.env.WORKERD ?? join(PACKAGE, `node_modules/@cloudflare/workerd-${process.platform}-${arch()}/bin/workerd`);
+}
+
+function arch(): string {
+  return process.arch === "x64" ? "64" : process.arch;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === "string") {
+    throw new Error("no free port");
+  }
+  return address.port;
+}
+
+/** Modules as they lie on disk, each under the name by which it is imported. */
+function modules(folder: string, prefix: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".js") || file.endsWith(".wasm"))
+    .map((file) => {
+      const name = prefix + (file === "index.js" && prefix !== "" ? "durable-object" : file);
+      const kind = file.endsWith(".wasm") ? "wasm" : "esModule";
+      return `(name = "${name}", ${kind} = embed "${relative(join(PACKAGE, "dist-test"), join(folder, file))}")`;
+    });
+}
+
+/** What a test wants to run. */
+export interface WorkerdOptions {
+  /** The module of the worker, below `dist-test/worker`. */
+  readonly entry: string;
+  /** The classes of its objects. */
+  readonly classes: readonly string[];
+  /** The folder of another build of the package. */
+  readonly dist?: string;
+  /** Whether objects stay in memory; without it they leave after 10 s without a request. */
+  readonly preventEviction?: boolean;
+}
+
+function config(options: WorkerdOptions, port: number, data: string): string {
+  const worker = modules(join(PACKAGE, "dist-test/worker"), "");
+  worker.sort((a, b) => Number(b.includes(`"${options.entry}"`)) - Number(a.includes(`"${options.entry}"`)));
+  const all = [...worker, ...modules(options.dist ?? join(PACKAGE, "dist"), "@dueline/")];
+  const bindings = options.classes.map((name) => `(name = "${name}", durableObjectNamespace = "${name}")`);
+  const prevent = options.preventEviction === true ? ", preventEviction = true" : "";
+  const namespaces = options.classes.map(
+    (name) => `(className = "${name}", uniqueKey = "${name}", enableSql = true${prevent})`,
+  );
+  return `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [ (name = "main", worker = .main), (name = "disk", disk = (path = "${data}", writable = true)) ],
+  sockets = [ (name = "http", address = "127.0.0.1:${port}", http = (), service = "main") ],
+);
+const main :Workerd.Worker = (
+  modules = [ ${all.join(",\n    ")} ],
+  compatibilityDate = "2026-10-01",
+  bindings = [ ${bindings.join(", ")} ],
+  durableObjectNamespaces = [ ${namespaces.join(", ")} ],
+  durableObjectStorage = (localDisk = "disk"),
+);
+`;
+}
+
+/** One workerd with its data. */
+export class Workerd {
+  readonly #options: WorkerdOptions;
+  readonly data: string;
+  #port = 0;
+  #process: ChildProcess | undefined;
+  /** What it wrote to its standard error. */
+  log = "";
+
+  private constructor(options: WorkerdOptions) {
+    this.#options = options;
+    this.data = mkdtempSync(join(tmpdir(), "dueline-workerd-"));
+  }
+
+  static async start(options: WorkerdOptions): Promise<Workerd> {
+    const workerd = new Workerd(options);
+    await workerd.start();
+    return workerd;
+  }
+
+  /** Starts it over the data there is. */
+  async start(): Promise<void> {
+    this.#port = await freePort();
+    const file = join(PACKAGE, "dist-test", `workerd-${process.pid}-${this.#port}.capnp`);
+    writeFileSync(file, config(this.#options, this.#port, this.data));
+    const child = spawn(binary(), ["serve", file], { stdio: ["ignore", "pipe", "pipe"] });
+    this.#process = child;
+    process.once("exit", () => child.kill("SIGKILL"));
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.setEncoding("utf8").on("data", (text: string) => {
+        this.log += text;
+      });
+    }
+    const until = Date.now() + START_MS;
+    for (;;) {
+      if (child.exitCode !== null || Date.now() > until) {
+        throw new Error(`workerd did not start:\n${this.log}`);
+      }
+      try {
+        await fetch(`http://127.0.0.1:${this.#port}/`);
+        break;
+      } catch {
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+    }
+    rmSync(file);
+  }
+
+  /** As a crash does it: kill -9. */
+  async kill(): Promise<void> {
+    const child = this.#process;
+    this.#process = undefined;
+    if (child === undefined || child.exitCode !== null) {
+      return;
+    }
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    child.kill("SIGKILL");
+    await ended;
+  }
+
+  /** Kills it and takes its data away. */
+  async stop(): Promise<void> {
+    await this.kill();
+    rmSync(this.data, { recursive: true, force: true });
+  }
+
+  /** One object of a class. */
+  object(className: string, name: string): ObjectClient {
+    return new ObjectClient(() => `http://127.0.0.1:${this.#port}/${className}/${encodeURIComponent(name)}`);
+  }
+}
+
+/** An error that an object answered with. */
+export class Answered extends Error {
+  constructor(
+    readonly code: string | null,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** Requests to one object. */
+export class ObjectClient {
+  constructor(readonly url: () => string) {}
+
+  /** Calls an operation of the object. */
+  async call<T = unknown>(op: string, ...args: unknown[]): Promise<T> {
+    const response = await fetch(this.url(), {
+      method: "POST",
+      body: JSON.stringify({ op, args }),
+      signal: AbortSignal.timeout(60_000),
+    });
+    const text = await response.text();
+    if (!response.ok) {
+      throw new Error(`${response.status}: ${text}`);
+    }
+    const answer = JSON.parse(text) as { value?: T; error?: { code: string | null; message: string } };
+    if (answer.error !== undefined) {
+      throw new Answered(answer.error.code, answer.error.message);
+    }
+    return answer.value as T;
+  }
+}
+
+/** Asks until the answer is as wanted, or fails with the last answer. */
+export async function until<T>(ask: () => Promise<T>, isWanted: (answer: T) => boolean, withinMs = 20_000): Promise<T> {
+  const end = Date.now() + withinMs;
+  for (;;) {
+    const answer = await ask();
+    if (isWanted(answer)) {
+      return answer;
+    }
+    if (Date.now() > end) {
+      throw new Error(`still not as wanted: ${JSON.stringify(answer)}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}

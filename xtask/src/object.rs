@@ -1,0 +1,223 @@
+//! The package for Durable Objects: its WebAssembly module, its TypeScript, and its tests in a real workerd.
+//!
+//! What it needs beside a compiler for the target (see `wasm`): Node 20 or newer with npm, which fetches the
+//! TypeScript compiler and workerd as the package's lock file names them; and the wasm-bindgen tool, which is
+//! built under `$HOME/.cache/dueline-tools` unless the one in the path has the version of the crate.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::checks::Note;
+use crate::process::{Failure, command, output_of, root, run, run_and_keep};
+use crate::test_counts::TestCounts;
+use crate::wasm::{Compiler, tools_folder};
+
+const PACKAGE: &str = "packages/durable-object";
+const MODULE: &str = "dueline_object";
+const PROFILE: &str = "object";
+/// What an object loads at a cold start, at most, after gzip.
+const GZIP_BYTES_MAX: u64 = 150_000;
+const NODE_MIN: u32 = 20;
+
+pub(crate) fn check() -> Result<Note, Failure> {
+    let size = build()?;
+    let tests = test()?;
+    Ok(Note {
+        text: format!("{size}; node --test; {tests}"),
+        warning: None,
+        tests: Some(tests),
+    })
+}
+
+/// Builds module and package; says how large the module is.
+fn build() -> Result<String, Failure> {
+    node()?;
+    packages()?;
+    let bindgen = bindgen()?;
+    let compiler = Compiler::find()?;
+    compiler.build(&["--profile", PROFILE, "--package", "dueline-object"])?;
+    bind(&bindgen, &compiler)?;
+    let size = size()?;
+    compile(".")?;
+    for file in [".js", ".d.ts", "_bg.wasm"].map(|end| format!("{MODULE}{end}")) {
+        copy(&package().join("src/core"), &package().join("dist/core"), &file)?;
+    }
+    compile("test/worker")?;
+    compile("test/node")?;
+    Ok(size)
+}
+
+fn test() -> Result<TestCounts, Failure> {
+    let files = package().join("dist-test/node");
+    let folder = files.to_string_lossy();
+    let (lines, success) = run_and_keep(in_package(command(
+        "node",
+        &["--test", "--test-reporter=spec", &folder],
+    )))?;
+    let counts = counts(&lines);
+    if !success || counts.failed > 0 {
+        return Err(Failure {
+            text: format!("node --test failed; {counts}"),
+            tests: Some(counts),
+        });
+    }
+    if counts.passed == 0 {
+        return Err("node --test ran no test: its summary was not found".to_owned().into());
+    }
+    Ok(counts)
+}
+
+fn package() -> PathBuf {
+    root().join(PACKAGE)
+}
+
+fn in_package(mut command: Command) -> Command {
+    command.current_dir(package());
+    command
+}
+
+fn node() -> Result<(), Failure> {
+    let version = output_of("node", &["--version"]).unwrap_or_default();
+    let major = version.trim().trim_start_matches('v').split('.').next();
+    match major.and_then(|major| major.parse::<u32>().ok()) {
+        Some(major) if major >= NODE_MIN => Ok(()),
+        _ => Err(format!("needs Node {NODE_MIN} or newer, found {version:?}").into()),
+    }
+}
+
+/// The tools of the package, once for each state of its lock file. None of them needs its install script.
+fn packages() -> Result<(), Failure> {
+    let lock = read(&package().join("package-lock.json"))?;
+    let installed = package().join("node_modules/.dueline-lock.json");
+    if fs::read_to_string(&installed).is_ok_and(|text| text == lock) {
+        return Ok(());
+    }
+    let words = ["ci", "--ignore-scripts", "--no-audit", "--no-fund"];
+    run(in_package(command("npm", &words)))?;
+    write(&installed, &lock)
+}
+
+/// The tool of the crate's version: from the path, or built.
+fn bindgen() -> Result<PathBuf, Failure> {
+    let lock = read(&root().join("Cargo.lock"))?;
+    let mut lines = lock.lines();
+    lines.find(|line| *line == "name = \"wasm-bindgen\"");
+    let version = lines
+        .next()
+        .and_then(|line| line.strip_prefix("version = \""))
+        .and_then(|rest| rest.strip_suffix('"'))
+        .ok_or_else(|| Failure::from("Cargo.lock does not name wasm-bindgen".to_owned()))?;
+    let tools = tools_folder()?;
+    let built = tools.join("bin/wasm-bindgen");
+    for tool in [PathBuf::from("wasm-bindgen"), built.clone()] {
+        let found = output_of(&tool.to_string_lossy(), &["--version"]);
+        if found.is_some_and(|found| found.trim() == format!("wasm-bindgen {version}")) {
+            return Ok(tool);
+        }
+    }
+    let folder = tools.to_string_lossy();
+    let words = ["install", "wasm-bindgen-cli", "--version", version];
+    let features = ["--no-default-features", "--bin", "wasm-bindgen", "--force"];
+    let mut install = command("cargo", &words);
+    install.args(features).args(["--root", &folder]);
+    install.env("CARGO_TARGET_DIR", tools.join("wasm-bindgen-target"));
+    run(install)?;
+    Ok(built)
+}
+
+/// Writes the JavaScript beside the module, for a platform that gives a module for a plain import.
+fn bind(bindgen: &Path, compiler: &Compiler) -> Result<(), Failure> {
+    let module = compiler.artefacts(PROFILE).join(format!("{MODULE}.wasm"));
+    let out = package().join("src/core");
+    let words = [
+        "--target",
+        "module",
+        "--out-name",
+        MODULE,
+        "--remove-name-section",
+        "--remove-producers-section",
+        "--experimental-reset-state-function",
+        "--out-dir",
+        &out.to_string_lossy(),
+        &module.to_string_lossy(),
+    ];
+    run(command(&bindgen.to_string_lossy(), &words))?;
+    let script = out.join(format!("{MODULE}.js"));
+    let text = read(&script)?;
+    if !text.contains("import source ") {
+        return Err("the import of the module was not found".to_owned().into());
+    }
+    write(&script, &text.replacen("import source ", "import ", 1))
+}
+
+fn size() -> Result<String, Failure> {
+    let module = package().join(format!("src/core/{MODULE}_bg.wasm"));
+    let bytes = fs::metadata(&module).map_or(0, |found| found.len());
+    let gzip = "const { readFileSync } = require('fs'); const { gzipSync } = require('zlib'); \
+                console.log(gzipSync(readFileSync(process.argv[1]), { level: 9 }).length)";
+    let gzipped = output_of("node", &["-e", gzip, &module.to_string_lossy()])
+        .and_then(|text| text.trim().parse::<u64>().ok())
+        .ok_or_else(|| Failure::from("the size of the module could not be taken".to_owned()))?;
+    let size = format!("module {bytes} bytes, {gzipped} after gzip");
+    if gzipped > GZIP_BYTES_MAX {
+        return Err(format!("{size}: more than {GZIP_BYTES_MAX}").into());
+    }
+    Ok(size)
+}
+
+fn compile(project: &str) -> Result<(), Failure> {
+    let compiler = package().join("node_modules/typescript/bin/tsc");
+    let words = [&*compiler.to_string_lossy(), "--project", project];
+    run(in_package(command("node", &words)))
+}
+
+/// The summary of Node's test runner: `pass 27`, `fail 0`, each behind a sign.
+fn counts(lines: &[String]) -> TestCounts {
+    let mut counts = TestCounts::default();
+    for line in lines {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [_, what, number] = words.as_slice() else {
+            continue;
+        };
+        let Ok(number) = number.parse::<u64>() else {
+            continue;
+        };
+        match *what {
+            "pass" => counts.passed += number,
+            "fail" | "cancelled" => counts.failed += number,
+            "skipped" | "todo" => counts.ignored += number,
+            _ => {}
+        }
+    }
+    counts
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    fs::read_to_string(path)
+        .map_err(|error| format!("{} could not be read: {error}", path.display()).into())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(path, text)
+        .map_err(|error| format!("{} could not be written: {error}", path.display()).into())
+}
+
+fn copy(from: &Path, to: &Path, file: &str) -> Result<(), Failure> {
+    let done = fs::create_dir_all(to).and_then(|()| fs::copy(from.join(file), to.join(file)));
+    done.map(drop)
+        .map_err(|error| format!("{file} could not be copied to {}: {error}", to.display()).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_of_nodes_test_runner_is_read() {
+        let lines = "i tests 9\ni pass 5\ni fail 1\ni cancelled 1\ni skipped 2\ni todo 0\nok all pass 7";
+        let lines: Vec<String> = lines.lines().map(str::to_owned).collect();
+        let counts = counts(&lines);
+        assert_eq!((counts.passed, counts.failed, counts.ignored), (5, 2, 2));
+    }
+}
