@@ -353,3 +353,45 @@ pub use switch::{
 
 #[cfg(dueline_mutants)]
 mod switch;
+
+#[cfg(all(test, dueline_mutants))]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_name_is_kebab_case_unique_and_parses_back() {
+        let names: BTreeSet<&str> = Mutant::ALL.iter().map(|mutant| mutant.name()).collect();
+        assert_eq!(names.len(), Mutant::ALL.len());
+        for mutant in Mutant::ALL {
+            let name = mutant.to_string();
+            assert_eq!(name.parse(), Ok(*mutant));
+            assert!(
+                name.chars().all(|c| c.is_ascii_lowercase() || c == '-'),
+                "{name}"
+            );
+            assert!(
+                mutant.rule().contains('('),
+                "{name}: where is its rule written?"
+            );
+        }
+        let unknown = "no-such-bug".parse::<Mutant>().unwrap_err();
+        assert_eq!(
+            unknown.to_string(),
+            "no planted bug is called \"no-such-bug\""
+        );
+    }
+
+    #[test]
+    fn a_bug_of_one_thread_is_not_seen_by_another() {
+        let mine = Mutant::NoJitter;
+        let elsewhere = with_planted(mine, || {
+            assert!(planted(mine));
+            assert!(!planted(Mutant::PanicEscapes));
+            std::thread::spawn(move || planted(mine)).join().unwrap()
+        });
+        assert!(!elsewhere);
+        assert!(!planted(mine));
+    }
+}
