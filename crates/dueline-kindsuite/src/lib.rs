@@ -19,9 +19,9 @@
 pub mod lease_sweep;
 pub mod outcome_delivery;
 pub mod publication_recheck;
+pub mod quota_rollup;
 pub mod reservation_reconcile;
 pub mod storm;
-pub mod quota_rollup;
 pub mod ticket_expiry;
 pub mod world;
 

@@ -36,3 +36,8 @@ dueline_kindsuite::on_stores!(publication_recheck;
     a_release_does_not_commit_late,
     a_release_in_doubt_happens_once,
 );
+
+#[test]
+fn random_histories_release_nothing_too_early() {
+    dueline_kindsuite::publication_recheck::random_histories_release_nothing_too_early();
+}

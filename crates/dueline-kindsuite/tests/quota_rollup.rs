@@ -40,3 +40,8 @@ dueline_kindsuite::on_stores!(quota_rollup;
     a_refusal_writes_nothing,
     the_overshoot_is_what_the_others_admit_in_three_periods,
 );
+
+#[test]
+fn random_histories_count_every_charge_once() {
+    dueline_kindsuite::quota_rollup::random_histories_count_every_charge_once();
+}

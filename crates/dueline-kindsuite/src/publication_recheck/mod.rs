@@ -3,12 +3,14 @@
 mod budgets;
 mod changes;
 mod failures;
+mod histories;
 mod releasing;
 mod walking;
 
 pub use budgets::*;
 pub use changes::*;
 pub use failures::*;
+pub use histories::*;
 pub use releasing::*;
 pub use walking::*;
 

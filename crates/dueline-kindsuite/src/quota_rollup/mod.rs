@@ -3,11 +3,13 @@
 mod admission;
 mod closing;
 mod failures;
+mod histories;
 mod rolling;
 
 pub use admission::*;
 pub use closing::*;
 pub use failures::*;
+pub use histories::*;
 pub use rolling::*;
 
 use std::sync::{Arc, Mutex};
@@ -27,7 +29,7 @@ const HOUR_MS: u64 = 3_600_000;
 const PERIOD_MS: u64 = 60_000;
 /// When all of a window of an hour is gone: grace, one period over which the last roll-ups are spread, and
 /// the wait before the rows go.
-const OVER_MS: u64 = HOUR_MS + 30_000 + PERIOD_MS + 15_000 + 1_000;
+const OVER_MS: u64 = HOUR_MS + 30_000 + PERIOD_MS + 60_000 + 1_000;
 const COORDINATOR: &str = "tenant";
 
 /// Counts what it is told.

@@ -87,7 +87,7 @@ impl Quotas {
     ///
     /// Costs one read, and in the batch two preconditions and one write; three and two for the first
     /// charge of a window. In a handler `reads` are those of the context. The batch carries a time
-    /// bound, 15 s behind the window's end: after it the window is closed, and
+    /// bound, 5 s behind the window's end: after it the window is closed, and
     /// [`DeadlinePassed`](crate::store::BatchOutcome::DeadlinePassed) says to plan again.
     ///
     /// # Errors
