@@ -227,6 +227,10 @@ mutants! {
     /// A delivery gives its outbox up only if nothing was appended meanwhile
     /// (`kinds::outcome_delivery`).
     OutboxClosesUnguarded = "outbox-closes-unguarded",
+    /// An append that an outbox goes to sleep over makes the sleep lose (`kinds::outcome_delivery`).
+    OutboxSleepsUnguarded = "outbox-sleeps-unguarded",
+    /// A run of an outbox is taken only if nothing has left meanwhile (`kinds::outcome_delivery`).
+    OutboxTakesStaleRun = "outbox-takes-stale-run",
     /// A relay's target remembers what it has absorbed (`kinds::outcome_delivery`).
     RelayForgetsWatermark = "relay-forgets-watermark",
     /// What is behind a failure waits for it, at its target (`kinds::outcome_delivery`).
