@@ -20,7 +20,6 @@
 pub mod format;
 pub mod lease_sweep;
 pub mod outcome_delivery;
-pub mod quota_rollup;
 pub mod publication_recheck;
 pub mod quota_rollup;
 pub mod reservation_reconcile;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use dueline::BoxFuture;
 use dueline::kinds::publication_recheck::{
-    Dependency, Gate, Gated, GatedRecord, PUBLICATION_RECHECK, PublicationRecheck, Rechecks,
+    Dependency, Gate, Gated, GatedRecord, PublicationRecheck, Rechecks,
 };
 use dueline::store::{Batch, Key, Partition, Value};
 use dueline::timers::{HandlerError, Registration, TimerCtx, TimerKind, Timers};
@@ -118,8 +118,7 @@ impl Scenario for Newsroom {
     }
 
     fn kinds(&self, timers: &Timers) -> Vec<(TimerKind, Registration)> {
-        let handler = PublicationRecheck::new(Desk(self.clone()), timers.clone());
-        vec![(PUBLICATION_RECHECK, handler.registration())]
+        vec![PublicationRecheck::new(Desk(self.clone()), timers.clone()).entry()]
     }
 
     fn ask(&mut self, random: &mut Random, client: &Timers, partition: &Partition) -> Ask {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dueline::kinds::quota_rollup::{Limits, QUOTA_ROLLUP, Quota, QuotaRollup, Quotas};
+use dueline::kinds::quota_rollup::{Limits, Quota, QuotaRollup, Quotas};
 use dueline::store::{Key, Partition, Value};
 use dueline::timers::{Registration, TimerKind, Timers};
 use dueline_testkit::model::Random;
@@ -163,10 +163,7 @@ impl Scenario for Ledger {
     }
 
     fn kinds(&self, timers: &Timers) -> Vec<(TimerKind, Registration)> {
-        vec![(
-            QUOTA_ROLLUP,
-            QuotaRollup::new(timers.clone()).registration(),
-        )]
+        vec![QuotaRollup::new(timers.clone()).entry()]
     }
 
     fn ask(&mut self, random: &mut Random, client: &Timers, partition: &Partition) -> Ask {

@@ -2,12 +2,14 @@
 
 mod admission;
 mod closing;
+mod costs;
 mod failures;
 mod histories;
 mod rolling;
 
 pub use admission::*;
 pub use closing::*;
+pub use costs::*;
 pub use failures::*;
 pub use histories::*;
 pub use rolling::*;
@@ -15,7 +17,7 @@ pub use rolling::*;
 use std::sync::{Arc, Mutex};
 
 use dueline::kinds::quota_rollup::{
-    Amounts, BackOff, QUOTA_ROLLUP, Quota, QuotaMeter, QuotaNote, QuotaRollup, Quotas, Window,
+    Amounts, BackOff, Quota, QuotaMeter, QuotaNote, QuotaRollup, Quotas, Window,
 };
 use dueline::rows::{class, class_end, class_start};
 use dueline::store::{Batch, Key, Partition, Value};
@@ -79,7 +81,7 @@ impl Rig {
         let quotas = Quotas::new(world.timers.clone(), quota);
         let meter = Arc::new(Meter::default());
         let handler = QuotaRollup::new(world.timers.clone()).metered(meter.clone());
-        let engine = world.engine(QUOTA_ROLLUP, handler.registration());
+        let engine = world.engine_of([handler.entry()]);
         Self {
             world,
             quotas,

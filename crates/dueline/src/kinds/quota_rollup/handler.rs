@@ -1,6 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::QUOTA_ROLLUP;
 use super::amounts::Amounts;
 use super::coordinator::{
     AtCoordinator, COMMIT_WITHIN_MS, Closed, Older, SKEW_MS, plan_close, remove, warn,
@@ -10,6 +11,7 @@ use super::meter::{BackOff, QuotaMeter, QuotaNote, Unmetered};
 use super::quota::next_due_ms;
 use super::rows::{Place, USAGE, Usage, VIEW, View};
 use crate::future::BoxFuture;
+use crate::kind::TimerKind;
 use crate::kinds::owner::{drained, later};
 use crate::kinds::row::Row;
 use crate::store::{Batch, Partition, Precondition, Value};
@@ -80,9 +82,13 @@ impl QuotaRollup {
         self
     }
 
-    /// How it is run: detached, retried for ever.
-    pub fn registration(self) -> Registration {
-        Registration::detached(self).retry(RetryPolicy::default().for_ever())
+    /// The kind and how it is run, for a registry: detached, retried for ever.
+    pub fn entry(self) -> (TimerKind, Registration) {
+        let registration = Registration::detached(self);
+        (
+            QUOTA_ROLLUP,
+            registration.retry(RetryPolicy::default().for_ever()),
+        )
     }
 
     fn note(&self, note: &QuotaNote<'_>) {

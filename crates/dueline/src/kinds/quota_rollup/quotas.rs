@@ -83,6 +83,11 @@ impl Quotas {
         &self.quota
     }
 
+    /// The timers it schedules through.
+    pub fn timers(&self) -> &Timers {
+        &self.timers
+    }
+
     /// Plans a charge on the present window of a partition, whatever is used already.
     ///
     /// Costs one read, and in the batch two preconditions and one write; three and two for the first
