@@ -20,8 +20,8 @@
 pub mod format;
 pub mod lease_sweep;
 pub mod outcome_delivery;
-pub mod quota_rollup;
 pub mod publication_recheck;
+pub mod quota_rollup;
 pub mod reservation_reconcile;
 pub mod storm;
 pub mod ticket_expiry;
