@@ -40,6 +40,14 @@ function modules(folder: string, prefix: string): string[] {
     });
 }
 
+/** What was started and has not ended: it must not outlive the tests. */
+const running = new Set<ChildProcess>();
+process.once("exit", () => {
+  for (const child of running) {
+    child.kill("SIGKILL");
+  }
+});
+
 /** What a test wants to run. */
 export interface WorkerdOptions {
   /** The module of the worker, below `dist-test/worker`. */
@@ -103,7 +111,8 @@ export class Workerd {
     writeFileSync(file, config(this.#options, this.#port, this.data));
     const child = spawn(binary(), ["serve", file], { stdio: ["ignore", "pipe", "pipe"] });
     this.#process = child;
-    process.once("exit", () => child.kill("SIGKILL"));
+    running.add(child);
+    child.once("exit", () => running.delete(child));
     for (const stream of [child.stdout, child.stderr]) {
       stream?.setEncoding("utf8").on("data", (text: string) => {
         this.log += text;
