@@ -191,7 +191,12 @@ export class ObjectClient {
 }
 
 /** Asks until the answer is as wanted, or fails with the last answer. */
-export async function until<T>(ask: () => Promise<T>, isWanted: (answer: T) => boolean, withinMs = 20_000): Promise<T> {
+export async function until<T>(
+  ask: () => Promise<T>,
+  isWanted: (answer: T) => boolean,
+  withinMs = 20_000,
+  everyMs = 20,
+): Promise<T> {
   const end = Date.now() + withinMs;
   for (;;) {
     const answer = await ask();
@@ -201,6 +206,6 @@ export async function until<T>(ask: () => Promise<T>, isWanted: (answer: T) => b
     if (Date.now() > end) {
       throw new Error(`still not as wanted: ${JSON.stringify(answer)}`);
     }
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await new Promise((resolve) => setTimeout(resolve, everyMs));
   }
 }
