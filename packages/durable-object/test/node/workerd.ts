@@ -86,7 +86,7 @@ const main :Workerd.Worker = (
 
 /** One workerd with its data. */
 export class Workerd {
-  readonly #options: WorkerdOptions;
+  #options: WorkerdOptions;
   readonly data: string;
   #port = 0;
   #process: ChildProcess | undefined;
@@ -102,6 +102,11 @@ export class Workerd {
     const workerd = new Workerd(options);
     await workerd.start();
     return workerd;
+  }
+
+  /** What the next start runs in place of the worker so far. */
+  deploy(entry: string): void {
+    this.#options = { ...this.#options, entry };
   }
 
   /** Starts it over the data there is. */
