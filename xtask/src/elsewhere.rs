@@ -17,6 +17,12 @@ pub(crate) const RUSTFLAGS: (&str, &str) = ("RUSTFLAGS", "--cfg dueline_mutants"
 /// A test that has not ended by then waits for what the bug has lost.
 const ENDS_WITHIN: Duration = Duration::from_secs(30);
 const LOOKS_EVERY: Duration = Duration::from_millis(20);
+/// The random histories of the core, which plant by themselves what can show in them.
+const HISTORIES: (&str, &str, &str) = (
+    "dueline",
+    "planted_bugs",
+    "the_random_histories_catch_every_bug_that_can_show_in_them",
+);
 
 /// A bug and the test that catches it, as `sim elsewhere` tells them.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,7 +34,7 @@ struct Named {
 /// The tests of one program: its package, and its file, which is empty for those of the library.
 type Programs = BTreeMap<(String, String), Vec<Named>>;
 
-/// Every named test passes without its bug and fails with it.
+/// Every named test passes without its bug and fails with it; and so do the random histories.
 pub(crate) fn check() -> Result<String, Failure> {
     let mut sim = cargo(&["run", "--release", "--package", "dueline-sim", "--locked"]);
     sim.args(["--target-dir", TARGET_DIR, "--", "elsewhere"]);
@@ -40,6 +46,8 @@ pub(crate) fn check() -> Result<String, Failure> {
             .to_owned()
             .into());
     }
+    let (package, file, test) = HISTORIES;
+    passes_without(package, &build(package, file)?, &[test])?;
     let mut caught = 0;
     let mut escaped = Vec::new();
     for ((package, file), named) in programs {

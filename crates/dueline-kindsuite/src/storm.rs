@@ -221,7 +221,9 @@ impl<S: Scenario + Send + 'static> Storm<S> {
             76..83 => self.begin_tick(),
             83..91 => self.begin_ask(),
             91..95 => {
-                let by_ms = self.random.pick(&[1, 50, 200, 700, 3_000, 3_000, 11_000, 31_000]);
+                let by_ms = self
+                    .random
+                    .pick(&[1, 50, 200, 700, 3_000, 3_000, 11_000, 31_000]);
                 self.advance(by_ms);
             }
             95 => {

@@ -227,6 +227,10 @@ mutants! {
     /// A delivery gives its outbox up only if nothing was appended meanwhile
     /// (`kinds::outcome_delivery`).
     OutboxClosesUnguarded = "outbox-closes-unguarded",
+    /// An append that an outbox goes to sleep over makes the sleep lose (`kinds::outcome_delivery`).
+    OutboxSleepsUnguarded = "outbox-sleeps-unguarded",
+    /// A run of an outbox is taken only if nothing has left meanwhile (`kinds::outcome_delivery`).
+    OutboxTakesStaleRun = "outbox-takes-stale-run",
     /// A relay's target remembers what it has absorbed (`kinds::outcome_delivery`).
     RelayForgetsWatermark = "relay-forgets-watermark",
     /// What is behind a failure waits for it, at its target (`kinds::outcome_delivery`).
@@ -326,6 +330,12 @@ mutants! {
     RollUpCommitsLate = "roll-up-commits-late",
     /// A view of more than two periods ago admits under the local limit alone (`Limits::local`).
     StaleViewTrusted = "stale-view-trusted",
+
+    // Built-in kinds: publication_recheck.
+    /// What a cursor rests on has changed: the walk starts over (`publication_recheck`: "digest").
+    RecheckKeepsCursor = "recheck-keeps-cursor",
+    /// A walk stops at the first dependency that is not visible (`publication_recheck`: "stops").
+    RecheckSkipsMissing = "recheck-skips-missing",
 }
 
 /// Whether this bug is planted here.

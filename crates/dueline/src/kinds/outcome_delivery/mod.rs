@@ -30,6 +30,9 @@ pub const OUTCOME_DELIVERY: TimerKind = TimerKind(8);
 /// How soon an outcome that is appended while its outbox sleeps after a failure is tried, in milliseconds,
 /// unless the sink asked for more.
 pub const APPEND_WAKE_MS: u64 = 1_000;
+/// The longest pause of an outbox after an outcome that failed, in milliseconds: those that were not tried
+/// yet may wait behind it. One whose sink is unavailable pauses as long as its policy says.
+pub const OUTCOME_BACK_OFF_MS_MAX: u64 = 60_000;
 /// Most outcomes that one run takes off an outbox.
 pub const ROWS_PER_RUN_MAX: usize = 80;
 /// Most outcomes that one run looks at, those included that are left out.

@@ -174,7 +174,8 @@ impl Ran {
         let Some(state) = now.owned_by(self.progress.stamp) else {
             return drained();
         };
-        if now.gone.bytes != self.seen.gone.bytes {
+        let is_stale = now.gone.bytes != self.seen.gone.bytes;
+        if is_stale && !planted(Mutant::OutboxTakesStaleRun) {
             let again = Progress::beginning(self.progress.stamp);
             return reschedule(timer, ctx.now_ms(), &again, Batch::new());
         }
@@ -188,8 +189,8 @@ impl Ran {
         }
         let batch = self.effects(self.left());
         let (due_ms, asked_until_ms) = self.due(ctx.now_ms(), is_new);
-        if due_ms <= ctx.now_ms() {
-            return reschedule(timer, ctx.now_ms(), &self.progress, batch);
+        if due_ms <= ctx.now_ms().saturating_add(APPEND_WAKE_MS) {
+            return reschedule(timer, due_ms, &self.progress, batch);
         }
         // An append that comes before this commit makes it lose; one that comes after sees the sleep.
         let asleep = State {
@@ -197,7 +198,11 @@ impl Ran {
             not_before_ms: asked_until_ms,
             ..state
         };
-        let batch = now.state.replace(batch, Some(&asleep));
+        let batch = if planted(Mutant::OutboxSleepsUnguarded) {
+            batch
+        } else {
+            now.state.replace(batch, Some(&asleep))
+        };
         reschedule(timer, due_ms, &self.progress, batch)
     }
 
@@ -229,7 +234,9 @@ impl Ran {
     fn effects(&self, left: Gone) -> Batch {
         let name = self.summary.outbox.as_bytes();
         let gone = &self.seen.gone;
-        let mut batch = if gone.row.unwrap_or_default() == left {
+        let mut batch = if planted(Mutant::OutboxTakesStaleRun) {
+            Batch::new().put(gone.key.clone(), left.encode())
+        } else if gone.row.unwrap_or_default() == left {
             gone.guard(Batch::new())
         } else {
             gone.replace(Batch::new(), Some(&left))

@@ -7,7 +7,10 @@ use super::rows::Pending;
 use super::run::{Next, Ran};
 use super::sink::Fault;
 use super::walk::Walk;
-use super::{Delivery, DeliveryOptions, RETRY_AFTER_MS_MAX, ROWS_LOOKED_AT_MAX, Sink, SinkError};
+use super::{
+    Delivery, DeliveryOptions, OUTCOME_BACK_OFF_MS_MAX, RETRY_AFTER_MS_MAX, ROWS_LOOKED_AT_MAX,
+    Sink, SinkError,
+};
 use crate::future::{catch_panic, or_deadline};
 use crate::kinds::row::Row;
 use crate::runtime::Runtime;
@@ -210,7 +213,7 @@ impl<'a> SinkRun<'a> {
             return Step::GoOn;
         }
         let asked_ms = error.retry_after_ms.map(|ms| ms.min(RETRY_AFTER_MS_MAX));
-        let next = self.back_off(asked_ms);
+        let next = self.back_off(error.fault, asked_ms);
         if error.fault == Fault::Sink {
             return Step::EndBefore(next);
         }
@@ -236,8 +239,8 @@ impl<'a> SinkRun<'a> {
     }
 
     /// How the outbox goes on after a failure: at once if the sink takes other outcomes, else after a
-    /// delay that grows.
-    fn back_off(&mut self, asked_ms: Option<u64>) -> Next {
+    /// delay that grows; to a minute if the fault may be the outcome's, as others may wait behind it.
+    fn back_off(&mut self, fault: Fault, asked_ms: Option<u64>) -> Next {
         let progress = &mut self.ran.progress;
         let mut delay_ms = 0;
         if self.ran.summary.delivered > 0 {
@@ -246,6 +249,9 @@ impl<'a> SinkRun<'a> {
             progress.attempt = progress.attempt.saturating_add(1);
             let occurrence = self.timer.occurrence_id(self.ctx.partition());
             delay_ms = self.options.retry.delay_ms(progress.attempt, &occurrence);
+            if fault == Fault::Outcome {
+                delay_ms = delay_ms.min(OUTCOME_BACK_OFF_MS_MAX);
+            }
         }
         match asked_ms {
             Some(asked_ms) => Next::BackOff {

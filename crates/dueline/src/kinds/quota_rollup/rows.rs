@@ -73,7 +73,10 @@ impl Place {
         if name.is_empty() || name.len() > QUOTA_NAME_BYTES_MAX {
             return Err(Malformed("the name of a quota has another length"));
         }
-        if start_ms.checked_rem(length_ms).is_some_and(|rest| rest != 0) {
+        if start_ms
+            .checked_rem(length_ms)
+            .is_some_and(|rest| rest != 0)
+        {
             return Err(Malformed("no window begins there"));
         }
         Ok(Self {

@@ -19,7 +19,8 @@
 //! * **The deadline** is the latest legal commit and the skew: how far the clocks of those who commit may
 //!   be apart. A commit holds only up to the latest commit by the store's clock, an abandonment only from
 //!   the deadline on; between the two lies nothing but aborts. Nothing happens a millisecond early.
-//! * **Told once.** With an outbox an end is told in the batch that writes it.
+//! * **Told once.** With an outbox an end is told in the batch that writes it. What else an end is to write
+//!   in the partition the caller appends; for an abandonment, [`OnAbandon`] does.
 //! * **Retention.** The row of an end stays for as long as the [`Terms`] say, so that a late caller is told
 //!   how it ended, and is removed by the same timer. Without a retention it stays until
 //!   [`Reservations::plan_forget`]; with one of 0 it goes with the end, and a late caller is told
@@ -85,6 +86,7 @@ mod planners;
 mod reservation;
 mod rows;
 
+pub use ending::OnAbandon;
 pub use planners::{Forgotten, Reservations, Reserved, Settlement};
 pub use reservation::{End, Reservation, ReservationId, ReservationState, Terms};
 
