@@ -151,7 +151,9 @@ fn options_of(settings: &ObjectSettings) -> ObjectOptions {
     let default = ObjectOptions::default();
     let budget = TickBudget {
         max_fired: settings.max_fired().unwrap_or(default.budget.max_fired),
-        max_per_kind: settings.max_per_kind().unwrap_or(default.budget.max_per_kind),
+        max_per_kind: settings
+            .max_per_kind()
+            .unwrap_or(default.budget.max_per_kind),
         max_scanned: settings.max_scanned().unwrap_or(default.budget.max_scanned),
         max_elapsed_ms: settings
             .max_elapsed_ms()
@@ -161,7 +163,9 @@ fn options_of(settings: &ObjectSettings) -> ObjectOptions {
         budget,
         calls_max: settings.calls_max().unwrap_or(default.calls_max),
         stay_ms: settings.stay_ms().map_or(default.stay_ms, time_of),
-        size_limit: settings.size_limit_bytes().map(|bytes| SizeLimit::new(time_of(bytes))),
+        size_limit: settings
+            .size_limit_bytes()
+            .map(|bytes| SizeLimit::new(time_of(bytes))),
         ..default
     }
 }

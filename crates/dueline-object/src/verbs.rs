@@ -43,7 +43,9 @@ impl ObjectCore {
         self.verb(|timers, partition| async move {
             let if_match = generation_of(if_match)?;
             let name = Bytes::from(name);
-            let done = timers.cancel(&partition, TimerKind(kind), &name, if_match).await?;
+            let done = timers
+                .cancel(&partition, TimerKind(kind), &name, if_match)
+                .await?;
             Ok(done.as_ref().map_or(JsValue::UNDEFINED, cancelled))
         })
     }
@@ -96,8 +98,16 @@ impl ObjectCore {
             query.limit = limit as usize;
             let page = timers.list(&partition, &query).await?;
             let now_ms = timers.runtime().now_ms();
-            let shown: Array = page.timers.iter().map(|view| timer_view(view, now_ms)).collect();
-            Ok(paged("timers", shown, page.next.map(|next| next.to_string())))
+            let shown: Array = page
+                .timers
+                .iter()
+                .map(|view| timer_view(view, now_ms))
+                .collect();
+            Ok(paged(
+                "timers",
+                shown,
+                page.next.map(|next| next.to_string()),
+            ))
         })
     }
 
@@ -137,7 +147,9 @@ impl ObjectCore {
         self.verb(|timers, partition| async move {
             let after = after.map(|text| text.parse::<DeadId>()).transpose()?;
             let kind = kind.map(TimerKind);
-            let page = timers.dead(&partition, kind, after.as_ref(), limit as usize).await?;
+            let page = timers
+                .dead(&partition, kind, after.as_ref(), limit as usize)
+                .await?;
             let shown: Array = page.dead.iter().map(dead_view).collect();
             Ok(paged("dead", shown, page.next.map(|next| next.to_string())))
         })
@@ -162,7 +174,11 @@ impl ObjectCore {
                 .requeue_page(&partition, kind, after.as_ref(), limit as usize)
                 .await?;
             let requeued = JsValue::from_f64(page.requeued.len() as f64);
-            Ok(paged("requeued", requeued, page.next.map(|next| next.to_string())))
+            Ok(paged(
+                "requeued",
+                requeued,
+                page.next.map(|next| next.to_string()),
+            ))
         })
     }
 
@@ -205,7 +221,9 @@ fn generation_of(text: Option<String>) -> Result<Option<u64>, TimerError> {
 fn states_of(names: &[String]) -> Result<TimerStates, TimerError> {
     let mut states = Vec::new();
     for name in names {
-        let known = TimerState::ALL.into_iter().find(|state| state.as_str() == name);
+        let known = TimerState::ALL
+            .into_iter()
+            .find(|state| state.as_str() == name);
         states.push(known.ok_or_else(|| {
             TimerError::Invalid("a state is `pending`, `retrying`, `claimed` or `dead`".into())
         })?);
