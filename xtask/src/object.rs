@@ -54,8 +54,8 @@ fn build() -> Result<String, Failure> {
     compile(".")?;
     for file in [".js", ".d.ts", "_bg.wasm"].map(|end| format!("{MODULE}{end}")) {
         copy(
-            &package().join("src/core"),
-            &package().join("dist/core"),
+            &package().join("src/generated"),
+            &package().join("dist/generated"),
             &file,
         )?;
     }
@@ -147,7 +147,7 @@ fn bindgen() -> Result<PathBuf, Failure> {
 /// Writes the JavaScript beside the module, for a platform that gives a module for a plain import.
 fn bind(bindgen: &Path, compiler: &Compiler) -> Result<(), Failure> {
     let module = compiler.artefacts(PROFILE).join(format!("{MODULE}.wasm"));
-    let out = package().join("src/core");
+    let out = package().join("src/generated");
     let words = [
         "--target",
         "module",
@@ -170,7 +170,7 @@ fn bind(bindgen: &Path, compiler: &Compiler) -> Result<(), Failure> {
 }
 
 fn size() -> Result<String, Failure> {
-    let module = package().join(format!("src/core/{MODULE}_bg.wasm"));
+    let module = package().join(format!("src/generated/{MODULE}_bg.wasm"));
     let bytes = fs::metadata(&module).map_or(0, |found| found.len());
     let gzip = "const { readFileSync } = require('fs'); const { gzipSync } = require('zlib'); \
                 console.log(gzipSync(readFileSync(process.argv[1]), { level: 9 }).length)";

@@ -5,7 +5,7 @@ use std::fmt;
 use dueline::store::{StoreError, StoreErrorKind};
 use dueline::timers::TimerError;
 use dueline_worker::AlarmError;
-use js_sys::{Error, JsString, Reflect};
+use js_sys::{Error, Reflect};
 use wasm_bindgen::prelude::*;
 
 /// The text of something that was thrown.
@@ -15,7 +15,7 @@ pub(crate) fn text_of(thrown: &JsValue) -> String {
     }
     thrown
         .as_string()
-        .unwrap_or_else(|| String::from(JsString::from(format!("{thrown:?}"))))
+        .unwrap_or_else(|| "something that is no Error was thrown".to_owned())
 }
 
 /// The platform's error behind one of ours, for logs.

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 
 use dueline::ordered::OrderedMap;
 use js_sys::{Function, Promise};
@@ -13,12 +13,12 @@ use wasm_bindgen::prelude::*;
 
 use crate::platform::Host;
 
-type TaskFuture = Pin<Box<dyn Future<Output = ()>>>;
-
-/// A task, who polls it, and what wakes it.
+/// A task, what it settles, and what wakes it.
 struct Task {
     /// Out of its place while it is polled: it may spawn others.
-    future: Option<TaskFuture>,
+    future: Option<PromiseFuture>,
+    resolve: Function,
+    reject: Function,
     host: Host,
     wakes: Arc<TaskWake>,
 }
@@ -49,39 +49,31 @@ impl Wake for TaskWake {
     }
 }
 
+/// What a promise comes to. Boxed, so that there is one task's code and not one for each verb.
+pub(crate) type PromiseFuture = Pin<Box<dyn Future<Output = Result<JsValue, JsValue>>>>;
+
 /// A promise of what the future comes to; it is polled first in the next microtask.
-pub(crate) fn promise(
-    host: &Host,
-    future: impl Future<Output = Result<JsValue, JsValue>> + 'static,
-) -> Promise {
+pub(crate) fn promise(host: &Host, future: PromiseFuture) -> Promise {
     let mut settlers: Option<(Function, Function)> = None;
     let promise = Promise::new(&mut |resolve, reject| settlers = Some((resolve, reject)));
     if let Some((resolve, reject)) = settlers {
-        spawn(host, async move {
-            // A promise's own functions do not throw.
-            let _ = match future.await {
-                Ok(value) => resolve.call1(&JsValue::UNDEFINED, &value),
-                Err(error) => reject.call1(&JsValue::UNDEFINED, &error),
-            };
+        let id = LAST.get().wrapping_add(1);
+        LAST.set(id);
+        let wakes = Arc::new(TaskWake {
+            id,
+            is_asked: AtomicBool::new(false),
         });
+        let task = Task {
+            future: Some(future),
+            resolve,
+            reject,
+            host: host.clone(),
+            wakes: Arc::clone(&wakes),
+        };
+        TASKS.with_borrow_mut(|tasks| tasks.insert(id, task));
+        wakes.wake_by_ref();
     }
     promise
-}
-
-fn spawn(host: &Host, future: impl Future<Output = ()> + 'static) {
-    let id = LAST.get().wrapping_add(1);
-    LAST.set(id);
-    let wakes = Arc::new(TaskWake {
-        id,
-        is_asked: AtomicBool::new(false),
-    });
-    let task = Task {
-        future: Some(Box::pin(future)),
-        host: host.clone(),
-        wakes: Arc::clone(&wakes),
-    };
-    TASKS.with_borrow_mut(|tasks| tasks.insert(id, task));
-    wakes.wake_by_ref();
 }
 
 /// Polls a task. The host calls it in a microtask of its own for each [`Host::wake`].
@@ -97,19 +89,22 @@ pub fn poll_task(id: u32) {
     };
     wakes.is_asked.store(false, Ordering::Relaxed);
     let waker = Waker::from(wakes);
-    let is_over = future
-        .as_mut()
-        .poll(&mut Context::from_waker(&waker))
-        .is_ready();
+    let done = future.as_mut().poll(&mut Context::from_waker(&waker));
     // What a future holds may wake or spawn others when it goes, so the map is left alone meanwhile.
-    if is_over {
-        drop(future);
-        drop(TASKS.with_borrow_mut(|tasks| tasks.remove(&id)));
+    let Poll::Ready(done) = done else {
+        TASKS.with_borrow_mut(|tasks| {
+            if let Some(task) = tasks.get_mut(&id) {
+                task.future = Some(future);
+            }
+        });
         return;
+    };
+    drop(future);
+    if let Some(task) = TASKS.with_borrow_mut(|tasks| tasks.remove(&id)) {
+        // A promise's own functions do not throw.
+        let _ = match done {
+            Ok(value) => task.resolve.call1(&JsValue::UNDEFINED, &value),
+            Err(error) => task.reject.call1(&JsValue::UNDEFINED, &error),
+        };
     }
-    TASKS.with_borrow_mut(|tasks| {
-        if let Some(task) = tasks.get_mut(&id) {
-            task.future = Some(future);
-        }
-    });
 }

@@ -1,6 +1,26 @@
+use std::cmp::Ordering;
 use std::fmt;
 use std::mem;
 use std::ops::{Bound, RangeBounds};
+
+/// Sorts, stably, by insertion.
+pub fn sort_by_insertion<T>(items: &mut [T], mut order: impl FnMut(&T, &T) -> Ordering) {
+    for end in 1..items.len() {
+        let mut place = end;
+        while place > 0 && order_of(items, place, &mut order) == Ordering::Greater {
+            items.swap(place - 1, place);
+            place -= 1;
+        }
+    }
+}
+
+/// How the item before a place stands to the one at it.
+fn order_of<T>(items: &[T], place: usize, order: &mut impl FnMut(&T, &T) -> Ordering) -> Ordering {
+    match items.get(place.saturating_sub(1)..=place) {
+        Some([before, item]) => order(before, item),
+        _ => Ordering::Equal,
+    }
+}
 
 /// A map in a vector in the order of its keys, with the methods of `BTreeMap` that are used here.
 /// Looking up is a binary search; an insert moves what lies behind it.
@@ -355,6 +375,17 @@ mod tests {
             let collected: SortedMap<u8, u16> = model.clone().into_iter().rev().collect();
             prop_assert_eq!(&collected, &sorted);
             prop_assert!(sorted.into_values().eq(model.into_values()));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn sorting_by_insertion_is_stable(items in prop::collection::vec((0..8u8, any::<u8>()), 0..40)) {
+            let mut sorted = items.clone();
+            sort_by_insertion(&mut sorted, |one, other| one.0.cmp(&other.0));
+            let mut model = items;
+            model.sort_by_key(|item| item.0);
+            prop_assert_eq!(sorted, model);
         }
     }
 
