@@ -3,6 +3,7 @@
 //! A case is given a function that makes a fresh store and fails by panicking. The tests of this crate
 //! run every case on the store in memory and on SQLite; a host with another store may run them too.
 //!
+//! * [`format`](mod@format): the rows that FORMAT.md shows.
 //! * [`storm`]: random histories of a kind, with crashes, faults, lost races and stepped clocks.
 //! * [`world`]: a store with faults and counts, a clock that the case moves, and ticks whose calls are run
 //!   and settled.
@@ -16,8 +17,10 @@
     reason = "a case says what it shows by its name, and fails by panicking"
 )]
 
+pub mod format;
 pub mod lease_sweep;
 pub mod outcome_delivery;
+pub mod publication_recheck;
 pub mod quota_rollup;
 pub mod reservation_reconcile;
 pub mod storm;

@@ -56,6 +56,15 @@ pub struct Costs {
     pub deletes: u64,
 }
 
+impl Costs {
+    /// Single rows that were read (calls of `get` and `get_many`: those of the kind, for a tick reads
+    /// pages), commits, rows put and rows deleted.
+    pub fn of_kind(&self) -> [u64; 4] {
+        let reads = self.calls.gets + self.calls.get_manys;
+        [reads, self.calls.commits(), self.puts, self.deletes]
+    }
+}
+
 impl World {
     pub fn new(make: Make<'_>) -> Self {
         let clock = ManualClock::new(i64::try_from(START_MS).unwrap());
@@ -199,6 +208,13 @@ impl World {
             puts: now.puts - earlier.puts,
             deletes: now.deletes - earlier.deletes,
         }
+    }
+
+    /// What this costs: see [`Costs::of_kind`].
+    pub fn spent(&self, then: impl FnOnce()) -> [u64; 4] {
+        let before = self.costs();
+        then();
+        self.costs_since(&before).of_kind()
     }
 
     /// The most operations and the most bytes that one batch had so far.

@@ -29,6 +29,8 @@ dueline_kindsuite::on_stores!(lease_sweep;
     a_row_that_does_not_decode_is_kept_and_tried_again,
     a_lease_without_its_epoch_is_kept,
     two_timers_of_one_due_sweep_once,
+    what_leases_cost_is_as_documented,
+    rows_of_leases_are_as_documented,
 );
 
 #[test]

@@ -26,11 +26,15 @@ dueline_kindsuite::on_stores!(reservation_reconcile;
     a_clock_ahead_of_the_stores_abandons_nothing_early,
     an_outbox_that_does_not_decode_keeps_the_reservation_pending,
     a_fire_in_doubt_ends_it_once,
+    what_an_abandonment_is_to_write_is_one_with_it,
     the_same_timer_removes_what_was_kept_long_enough,
     a_retention_that_is_over_by_the_deadline_purges_at_once,
     without_retention_the_row_goes_with_the_end,
     without_an_end_of_retention_it_stays_until_it_is_forgotten,
     the_timer_of_a_forgotten_one_leaves_the_next_alone,
+    what_reservations_cost_is_as_documented,
+    ten_thousand_reservations_cost_as_documented,
+    rows_of_reservations_are_as_documented,
 );
 
 #[test]

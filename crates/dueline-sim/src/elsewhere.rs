@@ -1,6 +1,5 @@
 //! Bugs that no run of the native driver can show, and the test that catches each. `cargo xtask sim` runs
-//! them. What cannot be simulated here is a tick without stored wakes, a budget of several partitions, time
-//! that passes by itself, an object, files, and a server.
+//! them. What cannot be simulated here is time that passes by itself, files, and a server.
 
 use std::fmt;
 
@@ -56,13 +55,6 @@ pub(crate) const ELSEWHERE: &[Elsewhere] = &[
         "behaviour",
         "moves::a_timer_whose_name_row_is_damaged_fires_by_its_own_row",
     ),
-    // A tick with stored wakes reads the lanes that were woken, and none of an unknown kind.
-    Elsewhere::new(
-        Mutant::UnknownKindWritten,
-        "dueline",
-        "behaviour",
-        "fairness::six_hundred_rows_of_an_unknown_kind_are_never_written_and_delay_nothing",
-    ),
     Elsewhere::new(
         Mutant::UnknownRowsHideKinds,
         "dueline",
@@ -75,26 +67,6 @@ pub(crate) const ELSEWHERE: &[Elsewhere] = &[
         "dueline",
         "behaviour",
         "budgets::a_registration_lowers_the_cap_of_its_kind_and_never_raises_it",
-    ),
-    // A turn of the driver is one partition, which begins with a whole budget.
-    Elsewhere::new(
-        Mutant::SpentBudgetSleeps,
-        "dueline",
-        "behaviour",
-        "budgets::partitions_share_one_allowance_and_the_last_is_told_to_come_back_now",
-    ),
-    // For drivers without stored wakes.
-    Elsewhere::new(
-        Mutant::EarliestMissesResume,
-        "dueline",
-        "scheduling",
-        "plan::the_earliest_timer_of_a_batch_is_what_it_makes_due",
-    ),
-    Elsewhere::new(
-        Mutant::NextWakeMissesLanes,
-        "dueline",
-        "behaviour",
-        "firing::a_timer_of_a_kind_that_had_none_before_the_tick_lowers_the_wake",
     ),
     // A run that is not at rest with no timer left reads the store from end to end, and finds the wake.
     Elsewhere::new(
@@ -172,5 +144,36 @@ pub(crate) const ELSEWHERE: &[Elsewhere] = &[
         "dueline-server",
         "",
         "guard::target_url::tests::what_is_taken_is_taken_again_in_the_form_it_was_given",
+    ),
+    // Built-in kinds are not simulated.
+    Elsewhere::new(
+        Mutant::RollUpAddsAgain,
+        "dueline-kindsuite",
+        "quota_rollup",
+        "memory::shards_converge",
+    ),
+    Elsewhere::new(
+        Mutant::RollUpCommitsLate,
+        "dueline-kindsuite",
+        "quota_rollup",
+        "memory::an_absorption_that_is_very_late_brings_nothing_back",
+    ),
+    Elsewhere::new(
+        Mutant::StaleViewTrusted,
+        "dueline-kindsuite",
+        "quota_rollup",
+        "memory::a_view_of_more_than_two_periods_ago_admits_under_the_local_limit",
+    ),
+    Elsewhere::new(
+        Mutant::RecheckKeepsCursor,
+        "dueline-kindsuite",
+        "publication_recheck",
+        "memory::a_new_generation_starts_over",
+    ),
+    Elsewhere::new(
+        Mutant::RecheckSkipsMissing,
+        "dueline-kindsuite",
+        "publication_recheck",
+        "memory::one_that_is_missing_inside_a_page_is_where_the_walk_goes_on",
     ),
 ];

@@ -9,8 +9,13 @@ use dueline_sim::{OBJECTS, Plan, judge};
 
 use crate::elsewhere::ELSEWHERE;
 
-/// Bugs of the driver of an object, which only the seeds of objects show.
+/// Bugs that only the seeds of objects show: those of their driver, and what nobody else has: a budget
+/// of several partitions, ticks without stored wakes, and one alarm for all that a batch makes due.
 const OF_OBJECTS: &[Mutant] = &[
+    Mutant::EarliestMissesResume,
+    Mutant::NextWakeMissesLanes,
+    Mutant::SpentBudgetSleeps,
+    Mutant::UnknownKindWritten,
     Mutant::AlarmSetLate,
     Mutant::AlarmReadBeforeSet,
     Mutant::AlarmAtServed,

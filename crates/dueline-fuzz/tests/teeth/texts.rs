@@ -30,7 +30,7 @@ fn beyond_the_calendar(text: &str) -> Result<u64, String> {
 }
 
 #[test]
-fn a_time_or_span_that_is_read_wrongly_is_found() {
+fn a_time_that_is_read_or_written_wrongly_is_found() {
     const SOUND: TimeTexts = TimeTexts::SOUND;
     fn rounded_down(text: &str) -> Result<u64, String> {
         let at_ms = parse_rfc3339_ms(text)?;
@@ -57,9 +57,6 @@ fn a_time_or_span_that_is_read_wrongly_is_found() {
     fn in_every_century(text: &str) -> Result<u64, String> {
         parse_rfc3339_ms(&text.replace("2100-02-29", "2100-03-01"))
     }
-    fn of_either_sign(text: &str) -> Result<u64, String> {
-        parse_span_ms(text.trim_start_matches('-'))
-    }
     let read_time = |read_time| TimeTexts { read_time, ..SOUND };
     let faults = [
         ("a fraction is rounded down", read_time(rounded_down)),
@@ -82,19 +79,26 @@ fn a_time_or_span_that_is_read_wrongly_is_found() {
                 ..SOUND
             },
         ),
-        (
-            "a span may be negative",
-            TimeTexts {
-                read_span: of_either_sign,
-                ..SOUND
-            },
-        ),
+    ];
+    for (fault, texts) in faults {
+        super::is_found(fault, "times_and_spans", INPUTS_MAX, |input| {
+            let _read = times_and_spans_read_by(input, &texts);
+        });
+    }
+}
+
+#[test]
+fn a_span_that_is_read_or_written_wrongly_is_found() {
+    const SOUND: TimeTexts = TimeTexts::SOUND;
+    fn of_either_sign(text: &str) -> Result<u64, String> {
+        parse_span_ms(text.trim_start_matches('-'))
+    }
+    let read_span = |read_span| TimeTexts { read_span, ..SOUND };
+    let faults = [
+        ("a span may be negative", read_span(of_either_sign)),
         (
             "a span beyond the calendar is read",
-            TimeTexts {
-                read_span: beyond_the_calendar,
-                ..SOUND
-            },
+            read_span(beyond_the_calendar),
         ),
         (
             "a span is written in whole seconds",

@@ -1,11 +1,13 @@
 //! The deadline as arbiter.
 
+use dueline::BoxFuture;
 use dueline::kinds::outcome_delivery::OutboxName;
 use dueline::kinds::reservation_reconcile::{
-    End, RESERVATION_ID_BYTES_MAX, RESERVATION_RECONCILE, ReservationId, Settlement, Terms,
+    End, OnAbandon, RESERVATION_ID_BYTES_MAX, RESERVATION_RECONCILE, Reservation, ReservationId,
+    Settlement, Terms,
 };
-use dueline::store::{Batch, StoreErrorKind};
-use dueline::timers::Timer;
+use dueline::store::{Batch, Key, StoreErrorKind};
+use dueline::timers::{HandlerError, Timer, TimerCtx};
 use dueline_testkit::{CommitFault, block_on};
 
 use super::setting::{COMMIT_WITHIN_MS, SKEW_MS, Setting, mail, terms};
@@ -254,4 +256,48 @@ pub fn a_fire_in_doubt_ends_it_once(make: Make<'_>) {
             .filter(|key| key[2] == RESERVATION_RECONCILE.0);
         assert_eq!(own.count(), 0);
     }
+}
+
+/// Counts the seats that were given back; fails for a reservation whose detail is `broken`.
+struct GiveBack;
+
+impl OnAbandon for GiveBack {
+    fn effects<'a>(
+        &'a self,
+        ctx: &'a TimerCtx<'a>,
+        reservation: &'a Reservation,
+    ) -> BoxFuture<'a, Result<Batch, HandlerError>> {
+        Box::pin(async move {
+            if reservation.detail == "broken" {
+                return Err(HandlerError::new("no"));
+            }
+            let key = Key::from_static(b"free");
+            let free = ctx.get(&key).await?;
+            let given = free.as_ref().map_or(0, |free| free[0]) + 1;
+            Ok(Batch::new()
+                .require_unchanged(key.clone(), free)
+                .put(key, vec![given]))
+        })
+    }
+}
+
+pub fn what_an_abandonment_is_to_write_is_one_with_it(make: Make<'_>) {
+    let mut setting = Setting::new(make);
+    let reservations = setting.reservations.clone().on_abandon(GiveBack);
+    setting.engine = setting.world.engine_of([reservations.entry()]);
+    for nth in 0..100 {
+        setting.id = ReservationId::new(format!("seat-{nth:03}")).unwrap();
+        let detail = if nth == 50 { "broken" } else { "sound" };
+        setting.reserve(&terms().outbox(mail()).detail(detail));
+    }
+    setting.id = ReservationId::new("seat-007").unwrap();
+    let serial = setting.read().unwrap().serial;
+    setting.abort(serial, "no");
+    setting.world.advance_ms(COMMIT_WITHIN_MS + SKEW_MS);
+    let report = setting.world.tick_until_quiet(&setting.engine, 10);
+    assert_eq!((report.total.fired, report.total.failed), (99, 1));
+    assert_eq!(setting.world.get(&"free".into()).unwrap(), vec![98]);
+    assert_eq!(setting.outcomes().len(), 99);
+    setting.id = ReservationId::new("seat-050").unwrap();
+    assert!(setting.read().unwrap().is_pending(), "its effects failed");
 }

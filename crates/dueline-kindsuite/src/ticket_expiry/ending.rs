@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dueline::kinds::ticket_expiry::{Changed, Counted, TICKET_EXPIRY, Ticket, Tickets};
 use dueline::runtime::Runtime;
 use dueline::store::{Batch, BatchOutcome, Precondition};
-use dueline::timers::Timers;
+use dueline::timers::{Engine, Registry, Timers};
 use dueline_testkit::{ManualClock, SequenceEntropy, block_on};
 
 use super::{Rig, TTL_MS, seat};
@@ -175,6 +175,30 @@ pub fn an_extended_ticket_expires_at_its_later_time(make: Make<'_>) {
     assert_eq!(rig.ends().len(), 1);
 }
 
+/// A driver whose clock is ahead must not close an extended ticket before its time by the store's clock.
+pub fn an_extended_ticket_is_not_closed_by_a_clock_that_is_ahead(make: Make<'_>) {
+    let rig = Rig::new(make);
+    let ticket = rig.open(&seat());
+    assert!(extend(&rig, &ticket, TTL_MS + 60_000).is_done());
+    rig.world.advance_ms(TTL_MS);
+    let ahead = ManualClock::new(i64::try_from(rig.world.now_ms() + 90_000).unwrap());
+    let runtime = Runtime::new(
+        Arc::new(ahead.clone()),
+        Arc::new(ahead),
+        Arc::new(SequenceEntropy::new(9)),
+    );
+    let mut registry = Registry::new();
+    registry
+        .register(TICKET_EXPIRY, rig.tickets.registration())
+        .unwrap();
+    let engine = Engine::new(rig.world.shared(), runtime, registry);
+    for _ in 0..3 {
+        rig.world.tick(&engine);
+    }
+    assert!(rig.ends().is_empty());
+    assert!(consume(&rig, &ticket).is_done());
+}
+
 pub fn an_extension_never_shortens(make: Make<'_>) {
     let rig = Rig::new(make);
     let ticket = rig.open(&seat());
@@ -237,6 +261,26 @@ pub fn a_cancelled_ticket_is_closed_by_its_timer_at_once(make: Make<'_>) {
     assert_eq!(rig.tick().total.fired, 1, "its first timer drains");
     rig.assert_clean();
     assert_eq!(rig.ends().len(), 1);
+}
+
+/// A caller whose clock is ahead cancels: the ticket can no longer be used, though by the store's clock its
+/// time is not over yet.
+pub fn a_ticket_cancelled_by_a_clock_that_is_ahead_is_not_used(make: Make<'_>) {
+    let rig = Rig::new(make);
+    let ticket = rig.open(&seat());
+    let ahead = ManualClock::new(i64::try_from(rig.world.now_ms() + 60_000).unwrap());
+    let runtime = Runtime::new(
+        Arc::new(ahead.clone()),
+        Arc::new(ahead),
+        Arc::new(SequenceEntropy::new(9)),
+    );
+    let tickets = Tickets::new(Timers::new(rig.world.shared(), runtime));
+    let cancelled = tickets.cancel(&rig.world.partition, ticket.id());
+    assert!(block_on(cancelled).unwrap().is_done());
+    assert!(matches!(consume(&rig, &ticket), Changed::Expired(_)));
+    rig.world.advance_ms(60_000);
+    rig.tick();
+    assert_eq!(rig.ends()[0].1, "cancelled");
 }
 
 /// A timer that is not the ticket's (requeued by hand, say) does nothing to it.

@@ -1,14 +1,19 @@
 //! Tickets: holds on a resource that end once.
 
+mod costs;
 mod ending;
 mod expiry;
+mod golden;
 mod hooks;
+pub mod model;
 mod opening;
 mod sessions;
 mod set_aside;
 
+pub use costs::*;
 pub use ending::*;
 pub use expiry::*;
+pub use golden::*;
 pub use hooks::*;
 pub use opening::*;
 pub use sessions::*;
@@ -121,8 +126,9 @@ impl Rig {
 
 /// The id and the word of the end in a row of the outbox.
 pub(crate) fn end_of(row: &[u8]) -> (String, String) {
-    let at = row.iter().position(|byte| *byte == b'{').unwrap();
-    let body = std::str::from_utf8(&row[at..]).unwrap();
+    // Version, time, length of the id, id.
+    let id_len = usize::from(u16::from_be_bytes([row[9], row[10]]));
+    let body = std::str::from_utf8(&row[11 + id_len..]).unwrap();
     let field = |name: &str| {
         let from = body.split_once(&format!("\"{name}\":\"")).unwrap().1;
         from.split_once('"').unwrap().0.to_owned()

@@ -62,9 +62,10 @@ impl Database {
         Ok(wakes)
     }
 
-    /// Runs savepoint control.
+    /// Runs one statement of savepoint control.
     pub(super) fn control(&self, sql: &str) -> Result<(), StoreError> {
-        self.connection.execute_batch(sql).map_err(unavailable)
+        let mut statement = self.connection.prepare_cached(sql).map_err(unavailable)?;
+        statement.execute([]).map(drop).map_err(unavailable)
     }
 
     fn bound(

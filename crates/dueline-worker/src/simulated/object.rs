@@ -109,7 +109,7 @@ impl SimulatedObject {
             let mut inner = self.storage.lock();
             let alarm_ms = inner.alarm_ms;
             let inner = &mut *inner;
-            inner.changed();
+            inner.forget();
             let (records, alarm_ms) = inner.turns.lose_all_but(&inner.database, kept, alarm_ms)?;
             inner.synced += records.len() as u64;
             inner.ended = inner.synced;

@@ -24,6 +24,8 @@ struct Entry {
     queued_ms: Option<u64>,
     counted: u32,
     doublings: u32,
+    /// Whether the last failure was counted.
+    was_counted: bool,
 }
 
 impl Entry {
@@ -35,6 +37,7 @@ impl Entry {
             queued_ms: None,
             counted: 0,
             doublings: 0,
+            was_counted: false,
         }
     }
 }
@@ -117,6 +120,11 @@ impl Scheduler {
             self.entry = None;
             return;
         }
+        if counts && !entry.was_counted {
+            // The platform's own failures do not make the waits behind the object's longer.
+            entry.doublings = 0;
+        }
+        entry.was_counted = counts;
         entry.counted += u32::from(counts);
         let wait_ms = self.retry_first_ms << entry.doublings.min(DOUBLINGS_MAX);
         entry.doublings += 1;
@@ -142,6 +150,20 @@ mod tests {
         }
         assert_eq!(counts, [0, 1, 2, 3, 4, 5, 6]);
         assert_eq!(waits, [2_000, 4_000, 8_000, 16_000, 32_000, 64_000]);
+    }
+
+    #[test]
+    fn waits_begin_anew_where_the_platforms_own_failures_end() {
+        let mut scheduler = Scheduler::default();
+        scheduler.set(1_000);
+        let mut waits = Vec::new();
+        for counts in [false, false, true, true, false] {
+            let at_ms = scheduler.next_ms().unwrap();
+            scheduler.start();
+            scheduler.ended(Some(counts), at_ms);
+            waits.push(scheduler.next_ms().unwrap() - at_ms);
+        }
+        assert_eq!(waits, [2_000, 4_000, 2_000, 4_000, 8_000]);
     }
 
     #[test]

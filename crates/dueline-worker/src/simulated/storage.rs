@@ -54,6 +54,8 @@ pub(super) struct Inner {
     records_wakes: bool,
     /// The stored wakes, while nothing has been written since they were read.
     wakes: Option<Vec<Wake>>,
+    /// Whether the tables were seen, and nothing was lost since.
+    has_tables: bool,
 }
 
 impl SimulatedStorage {
@@ -74,6 +76,7 @@ impl SimulatedStorage {
             actor: 0,
             records_wakes: false,
             wakes: None,
+            has_tables: false,
         };
         Ok(Self {
             inner: Arc::new(Mutex::new(inner)),
@@ -138,8 +141,11 @@ impl SimulatedStorage {
 impl Inner {
     fn wakes(&mut self) -> Result<&[Wake], StoreError> {
         if self.wakes.is_none() {
-            let has_tables = schema::version(&self.database)?.is_some_and(|version| version > 0);
-            self.wakes = Some(if has_tables {
+            if !self.has_tables {
+                let version = schema::version(&self.database)?;
+                self.has_tables = version.is_some_and(|version| version > 0);
+            }
+            self.wakes = Some(if self.has_tables {
                 self.database.wakes()?
             } else {
                 Vec::new()
@@ -148,9 +154,10 @@ impl Inner {
         Ok(self.wakes.as_deref().unwrap_or_default())
     }
 
-    /// Something was written, or is lost.
-    pub(super) fn changed(&mut self) {
+    /// What was known of the database may be lost.
+    pub(super) fn forget(&mut self) {
         self.wakes = None;
+        self.has_tables = false;
     }
 
     pub(super) fn begin_turn(&mut self) -> Result<(), StoreError> {
@@ -208,7 +215,7 @@ impl ObjectStorage for SimulatedStorage {
         inner.counts.transactions += 1;
         inner.faults.check(StorageCall::Transaction)?;
         inner.begin_turn()?;
-        inner.changed();
+        inner.wakes = None;
         inner.database.control("SAVEPOINT inside")?;
         let done = task(&inner.database);
         if done.is_err() {
@@ -250,6 +257,9 @@ impl ObjectStorage for SimulatedStorage {
         let storage = self.clone();
         let mut inner = self.lock();
         inner.counts.syncs += 1;
+        if let Err(refused) = inner.faults.check(StorageCall::Sync) {
+            return Box::pin(ready(Err(refused)));
+        }
         let open = u64::from(inner.turns.is_open());
         let wanted = inner.ended + open;
         Box::pin(poll_fn(move |context| {

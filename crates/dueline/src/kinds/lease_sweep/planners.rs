@@ -64,6 +64,11 @@ impl Leases {
         Self { timers }
     }
 
+    /// The timers that these go by.
+    pub fn timers(&self) -> &Timers {
+        &self.timers
+    }
+
     /// How a lease stands. One read.
     ///
     /// # Errors

@@ -7,11 +7,12 @@ use bytes::Bytes;
 
 use super::reservation::{End, Reservation, ReservationId};
 use super::rows::{ReservationRow, Stage};
+use crate::future::{BoxFuture, MaybeSendSync};
 use crate::kinds::observed::Observed;
 use crate::kinds::outcome_delivery::{OutboxBuilder, OutboxName, Outcome};
 use crate::mutants::{Mutant, planted};
 use crate::store::{Batch, Partition, ReadStore, StoreError};
-use crate::timers::{TimerError, Timers};
+use crate::timers::{HandlerError, TimerCtx, TimerError, Timers};
 
 #[cfg(not(target_arch = "wasm32"))]
 type MakeMessage = dyn Fn(&Reservation) -> Bytes + Send + Sync;
@@ -23,6 +24,20 @@ type MakeMessage = dyn Fn(&Reservation) -> Bytes;
 pub(super) struct Ending {
     pub(super) timers: Timers,
     pub(super) message: Arc<MakeMessage>,
+    pub(super) on_abandon: Option<Arc<dyn OnAbandon>>,
+}
+
+/// What else is written, in the same batch, when a reservation is abandoned: the caller is not there to
+/// append it.
+pub trait OnAbandon: MaybeSendSync + 'static {
+    /// Guards and writes of the partition, 80 at most, planned from the reads of `ctx`; what is read is to
+    /// be guarded. May be asked several times, and takes effect once. An `Err` leaves the reservation
+    /// pending; it is tried again after a back-off.
+    fn effects<'a>(
+        &'a self,
+        ctx: &'a TimerCtx<'a>,
+        reservation: &'a Reservation,
+    ) -> BoxFuture<'a, Result<Batch, HandlerError>>;
 }
 
 /// A reservation that was read and the end that it is to have.

@@ -72,8 +72,13 @@ impl Reconcile {
             ctx.now_ms(),
         );
         let Ended {
-            batch, purge_at_ms, ..
+            mut batch,
+            reservation,
+            purge_at_ms,
         } = ended.await?;
+        if let Some(on_abandon) = &self.ending.on_abandon {
+            batch = batch.append(on_abandon.effects(ctx, &reservation).await?);
+        }
         // The handler's clock may be ahead of the store's, by which commits are in time.
         let batch = batch.require(Precondition::NotBefore(deadline_ms));
         Ok(match purge_at_ms {

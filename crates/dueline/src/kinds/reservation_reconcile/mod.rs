@@ -19,7 +19,8 @@
 //! * **The deadline** is the latest legal commit and the skew: how far the clocks of those who commit may
 //!   be apart. A commit holds only up to the latest commit by the store's clock, an abandonment only from
 //!   the deadline on; between the two lies nothing but aborts. Nothing happens a millisecond early.
-//! * **Told once.** With an outbox an end is told in the batch that writes it.
+//! * **Told once.** With an outbox an end is told in the batch that writes it. What else an end is to write
+//!   in the partition the caller appends; for an abandonment, [`OnAbandon`] does.
 //! * **Retention.** The row of an end stays for as long as the [`Terms`] say, so that a late caller is told
 //!   how it ended, and is removed by the same timer. Without a retention it stays until
 //!   [`Reservations::plan_forget`]; with one of 0 it goes with the end, and a late caller is told
@@ -35,6 +36,7 @@
 //! use dueline::timers::{Engine, Registry, TickBudget, Timers, run_due};
 //! use dueline_testkit::{ManualClock, block_on, test_runtime};
 //!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let clock = ManualClock::new(1_000);
 //! let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
 //! let runtime = test_runtime(&clock);
@@ -65,7 +67,7 @@
 //!     assert_eq!(late.end(), Some(&End::Abandoned));
 //!     Ok(())
 //! })
-//! # .map_err(|error: dueline::timers::TimerError| error.into()) as Result<(), Box<dyn std::error::Error>>
+//! # }
 //! ```
 //!
 //! # Rows
@@ -85,6 +87,7 @@ mod planners;
 mod reservation;
 mod rows;
 
+pub use ending::OnAbandon;
 pub use planners::{Forgotten, Reservations, Reserved, Settlement};
 pub use reservation::{End, Reservation, ReservationId, ReservationState, Terms};
 

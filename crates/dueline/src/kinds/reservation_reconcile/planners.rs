@@ -3,7 +3,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::RESERVATION_RECONCILE;
-use super::ending::Ending;
+use super::ending::{Ending, OnAbandon};
 use super::handler::Reconcile;
 use super::reservation::{End, Reservation, ReservationId, Terms, validate_detail, validate_end};
 use super::rows::{ReservationRow, Stage, TimerPayload};
@@ -71,6 +71,7 @@ impl Reservations {
             ending: Ending {
                 timers,
                 message: Arc::new(Reservation::to_json),
+                on_abandon: None,
             },
         }
     }
@@ -83,6 +84,13 @@ impl Reservations {
         message: impl Fn(&Reservation) -> Bytes + MaybeSendSync + 'static,
     ) -> Self {
         self.ending.message = Arc::new(message);
+        self
+    }
+
+    /// Lets this add what else is to be written when a reservation is abandoned.
+    #[must_use]
+    pub fn on_abandon(mut self, on_abandon: impl OnAbandon) -> Self {
+        self.ending.on_abandon = Some(Arc::new(on_abandon));
         self
     }
 

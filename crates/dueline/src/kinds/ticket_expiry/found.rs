@@ -58,7 +58,10 @@ impl Found {
     }
 
     /// Whether this timer is the one the ticket waits for, and whether its time has come.
-    pub(super) fn turn(&self, timer: &DueTimer, now_ms: u64) -> Turn {
+    ///
+    /// The timer's own due is the time to go by: the engine fires it then or later by the store's clock,
+    /// while the clock of this process may be ahead, or behind.
+    pub(super) fn turn(&self, timer: &DueTimer) -> Turn {
         let ticket = self.ticket().ok().flatten();
         let record = ticket.as_ref().map(Ticket::record);
         // If the row that knows does not decode any timer will do: none must be the last to drain.
@@ -68,7 +71,7 @@ impl Found {
         }
         .unwrap_or_else(|| timer.due_at_ms());
         let until_ms = record.map_or(0, |record| record.expires_at_ms);
-        turn(timer, now_ms, owner_due_ms, until_ms)
+        turn(timer, timer.due_at_ms(), owner_due_ms, until_ms)
     }
 
     /// Requires that both rows are as they were read.

@@ -69,28 +69,32 @@ impl TimerHandler for Expiry {
         ctx: &'a TimerCtx<'a>,
         timer: &'a DueTimer,
     ) -> BoxFuture<'a, Result<Fired, HandlerError>> {
-        Box::pin(self.plan(ctx, timer))
+        Box::pin(self.plan(ctx, timer, true))
     }
 }
 
 impl DetachedHandler for AbortAndExpire {
-    type Output = ();
+    /// Whether the ticket decoded, so that its session is known to be aborted as far as it can be.
+    type Output = bool;
 
     fn call<'a>(
         &'a self,
         ctx: &'a TimerCtx<'a>,
         timer: &'a DueTimer,
-    ) -> BoxFuture<'a, Result<(), HandlerError>> {
+    ) -> BoxFuture<'a, Result<bool, HandlerError>> {
         Box::pin(async move {
             let found = Found::read(ctx.reads(), ctx.partition(), id_of(timer)?).await?;
             // A ticket that does not decode has no session to go by; settling sets it aside.
-            if let Ok(Some(ticket)) = found.ticket()
+            let Ok(ticket) = found.ticket() else {
+                return Ok(false);
+            };
+            if let Some(ticket) = ticket
                 && ticket.session().is_some()
-                && found.turn(timer, ctx.now_ms()) == Turn::Due
+                && found.turn(timer) == Turn::Due
             {
                 self.abort(ctx, &ticket).await;
             }
-            Ok(())
+            Ok(true)
         })
     }
 
@@ -98,9 +102,9 @@ impl DetachedHandler for AbortAndExpire {
         &'a self,
         ctx: &'a TimerCtx<'a>,
         timer: &'a DueTimer,
-        (): &'a (),
+        was_readable: &'a bool,
     ) -> BoxFuture<'a, Result<Fired, HandlerError>> {
-        Box::pin(self.expiry.plan(ctx, timer))
+        Box::pin(self.expiry.plan(ctx, timer, *was_readable))
     }
 }
 
@@ -122,7 +126,12 @@ impl AbortAndExpire {
 }
 
 impl Expiry {
-    async fn plan(&self, ctx: &TimerCtx<'_>, timer: &DueTimer) -> Result<Fired, HandlerError> {
+    async fn plan(
+        &self,
+        ctx: &TimerCtx<'_>,
+        timer: &DueTimer,
+        was_readable: bool,
+    ) -> Result<Fired, HandlerError> {
         let found = Found::read(ctx.reads(), ctx.partition(), id_of(timer)?).await?;
         if found.is_gone() {
             return Ok(if found.is_set_aside() {
@@ -131,10 +140,10 @@ impl Expiry {
                 drained()
             });
         }
-        match found.turn(timer, ctx.now_ms()) {
+        match found.turn(timer) {
             Turn::Stale => Ok(drained()),
             Turn::Early if !planted(Mutant::TicketExtensionLost) => Ok(postponed(timer, &found)?),
-            Turn::Early | Turn::Due => match self.close(ctx, &found).await {
+            Turn::Early | Turn::Due => match self.close(ctx, &found, was_readable).await {
                 Ok(fired) => Ok(fired),
                 Err(error) if error.kind() == StoreErrorKind::Corrupt => {
                     Ok(self.set_aside(ctx, timer, &found, &error))
@@ -144,10 +153,20 @@ impl Expiry {
         }
     }
 
-    async fn close(&self, ctx: &TimerCtx<'_>, found: &Found) -> Result<Fired, StoreError> {
+    async fn close(
+        &self,
+        ctx: &TimerCtx<'_>,
+        found: &Found,
+        was_readable: bool,
+    ) -> Result<Fired, StoreError> {
         let Some(ticket) = found.ticket()? else {
             return Ok(drained());
         };
+        if !was_readable {
+            return Err(StoreError::corrupt(
+                "it did not decode when its session was to be aborted",
+            ));
+        }
         let end = if ticket.is_cancelled() {
             End::Cancelled
         } else {

@@ -64,9 +64,9 @@ impl Ticket {
         self.record.is_cancelled
     }
 
-    /// Whether it has expired at this time and waits for its timer to close it.
+    /// Whether its time is over at this time, or it was cancelled, and it waits for its timer to close it.
     pub fn is_expired_at(&self, now_ms: u64) -> bool {
-        now_ms >= self.record.expires_at_ms
+        self.record.is_cancelled || now_ms >= self.record.expires_at_ms
     }
 
     /// The counters it is counted in.

@@ -175,6 +175,11 @@ impl Tickets {
         Ok(page)
     }
 
+    /// The verbs and the store that these tickets go through.
+    pub fn timers(&self) -> &Timers {
+        &self.timers
+    }
+
     pub(super) fn reads(&self) -> &dyn ReadStore {
         self.timers.store().as_ref()
     }
