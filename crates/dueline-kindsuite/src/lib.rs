@@ -20,10 +20,11 @@
 pub mod format;
 pub mod lease_sweep;
 pub mod outcome_delivery;
-pub mod quota_rollup;
 pub mod publication_recheck;
+pub mod quota_rollup;
 pub mod reservation_reconcile;
 pub mod storm;
+pub mod test_kind;
 pub mod ticket_expiry;
 pub mod world;
 
