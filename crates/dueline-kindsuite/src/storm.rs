@@ -46,8 +46,16 @@ impl Tally {
     }
 }
 
+/// The rows of a partition that are not the engine's.
+pub type Rows = BTreeMap<Key, Value>;
+
 /// A kind under a storm.
 pub trait Scenario {
+    /// Where it happens; more than one for a kind that reaches over partitions.
+    fn partitions(&self) -> Vec<Partition> {
+        vec![Partition::new("p").unwrap()]
+    }
+
     /// The kinds of a process, over its own timers.
     fn kinds(&self, timers: &Timers) -> Vec<(TimerKind, Registration)>;
 
@@ -61,7 +69,15 @@ pub trait Scenario {
     fn calm(&mut self) {}
 
     /// Judges what is left when all timers of the kinds have ended; what is wrong with it.
-    fn judge_end(&mut self, rows: &BTreeMap<Key, Value>) -> Vec<String>;
+    fn judge_end(&mut self, rows: &Rows) -> Vec<String>;
+
+    /// The same for all partitions together.
+    fn judge_end_of_all(&mut self, all: &BTreeMap<Partition, Rows>) -> Vec<String> {
+        let empty = Rows::new();
+        let partitions = self.partitions();
+        let rows = partitions.iter().map(|of| all.get(of).unwrap_or(&empty));
+        rows.flat_map(|rows| self.judge_end(rows)).collect()
+    }
 }
 
 /// A batch that was committed.
@@ -69,8 +85,11 @@ pub trait Scenario {
 pub struct Change<'a> {
     pub source: Source,
     pub now_ms: u64,
-    pub before: &'a BTreeMap<Key, Value>,
-    pub after: &'a BTreeMap<Key, Value>,
+    pub partition: &'a Partition,
+    pub before: &'a Rows,
+    pub after: &'a Rows,
+    /// Every partition as it is afterwards.
+    pub all: &'a BTreeMap<Partition, Rows>,
 }
 
 impl Change<'_> {
@@ -112,7 +131,7 @@ enum Ended {
 /// What the watcher of the store keeps.
 struct Watched<S> {
     scenario: S,
-    rows: BTreeMap<Key, Value>,
+    all: BTreeMap<Partition, Rows>,
     broken: Vec<String>,
 }
 
@@ -121,7 +140,7 @@ pub struct Storm<S> {
     arena: Arc<Arena>,
     random: Random,
     weather: Weather,
-    partition: Partition,
+    partitions: Vec<Partition>,
     clock: ManualClock,
     client_clock: ManualClock,
     client: Timers,
@@ -158,9 +177,10 @@ impl<S: Scenario + Send + 'static> Storm<S> {
         let clock = ManualClock::new(i64::try_from(START_MS).unwrap());
         let arena = Arena::new(&clock);
         let weather = weather(&mut random, &arena);
+        let partitions = scenario.partitions();
         let watched = Arc::new(Mutex::new(Watched {
             scenario,
-            rows: BTreeMap::new(),
+            all: BTreeMap::new(),
             broken: Vec::new(),
         }));
         let watcher = Arc::clone(&watched);
@@ -169,7 +189,7 @@ impl<S: Scenario + Send + 'static> Storm<S> {
         let client = timers_of(&arena, Source::User, &client_clock, random.next_u64());
         let mut storm = Self {
             arena,
-            partition: Partition::new("p").unwrap(),
+            partitions,
             clock,
             client_clock,
             client,
@@ -196,8 +216,8 @@ impl<S: Scenario + Send + 'static> Storm<S> {
         self.calm_down();
         let mut watched = self.watched.lock().unwrap();
         let mut broken = std::mem::take(&mut watched.broken);
-        let rows = watched.rows.clone();
-        broken.extend(watched.scenario.judge_end(&rows));
+        let all = watched.all.clone();
+        broken.extend(watched.scenario.judge_end_of_all(&all));
         broken
     }
 
@@ -252,22 +272,33 @@ impl<S: Scenario + Send + 'static> Storm<S> {
         let index = usize::try_from(self.random.below(PROCESSES as u64)).unwrap();
         if self.tasks.of(index) < 6 {
             let engine = self.processes[index].engine.clone();
-            let tick = tick(index, engine, self.partition.clone());
+            let tick = tick(index, engine, self.draw_partition());
             self.tasks.spawn(index, tick);
         }
     }
 
     fn begin_ask(&mut self) {
         if self.tasks.of(CLIENT) < 4 {
+            let partition = self.draw_partition();
             let mut watched = self.watched.lock().unwrap();
             let ask = watched
                 .scenario
-                .ask(&mut self.random, &self.client, &self.partition);
+                .ask(&mut self.random, &self.client, &partition);
             drop(watched);
             self.tasks.spawn(CLIENT, async move {
                 ask.await;
                 Ended::Other
             });
+        }
+    }
+
+    fn draw_partition(&mut self) -> Partition {
+        match self.partitions.as_slice() {
+            [only] => only.clone(),
+            several => {
+                let index = self.random.below(several.len() as u64);
+                several[usize::try_from(index).unwrap()].clone()
+            }
         }
     }
 
@@ -321,7 +352,7 @@ impl<S: Scenario + Send + 'static> Storm<S> {
         for clock in self.clocks() {
             clock.set_wall_ms(latest);
         }
-        for _ in 0..400 {
+        for _ in 0..400 * self.partitions.len() {
             if !self.work_off_once() {
                 return;
             }
@@ -332,12 +363,16 @@ impl<S: Scenario + Send + 'static> Storm<S> {
     /// Runs the first process at the first due of one of its kinds.
     fn work_off_once(&mut self) -> bool {
         let engine = self.processes[0].engine.clone();
-        let Some(due_ms) = self.first_due_ms(&engine) else {
+        let dues = self.partitions.iter().map(|partition| {
+            let due_ms = self.first_due_ms(&engine, partition)?;
+            Some((due_ms, partition.clone()))
+        });
+        let Some((due_ms, partition)) = dues.flatten().min() else {
             return false;
         };
         let now_ms = engine.runtime().now_ms();
         self.advance(due_ms.saturating_sub(now_ms));
-        if let Ended::Tick(_, calls) = block_on(tick(0, engine.clone(), self.partition.clone())) {
+        if let Ended::Tick(_, calls) = block_on(tick(0, engine.clone(), partition)) {
             for call in calls {
                 let _counts = block_on(async { engine.settle(call.run().await).await });
             }
@@ -346,11 +381,11 @@ impl<S: Scenario + Send + 'static> Storm<S> {
     }
 
     /// The first timer of a kind that has a handler.
-    fn first_due_ms(&self, engine: &Engine) -> Option<u64> {
+    fn first_due_ms(&self, engine: &Engine, partition: &Partition) -> Option<u64> {
         let mut range = ScanRange::new(class_start(class::TIMER), class_end(class::TIMER), 4_096);
         let mut first = None;
         loop {
-            let page = block_on(self.arena.memory().scan(&self.partition, &range)).unwrap();
+            let page = block_on(self.arena.memory().scan(partition, &range)).unwrap();
             for (key, _) in page.rows {
                 let key = TimerKey::decode(&key).unwrap();
                 if engine.registry().get(key.kind).is_some() {
@@ -370,13 +405,16 @@ impl<S: Scenario> Watched<S> {
         let Some(batch) = committed.batch else {
             return;
         };
-        let before = self.rows.clone();
-        write(&mut self.rows, batch);
+        let rows = self.all.entry(committed.partition.clone()).or_default();
+        let before = rows.clone();
+        write(rows, batch);
         let change = Change {
             source: committed.source,
             now_ms: committed.now_ms,
+            partition: committed.partition,
             before: &before,
-            after: &self.rows,
+            after: &self.all[committed.partition],
+            all: &self.all,
         };
         let broken = self.scenario.judge(&change);
         self.broken.extend(broken);
@@ -384,7 +422,7 @@ impl<S: Scenario> Watched<S> {
 }
 
 /// The rows that are not the engine's.
-fn write(rows: &mut BTreeMap<Key, Value>, batch: &Batch) {
+fn write(rows: &mut Rows, batch: &Batch) {
     for write in &batch.writes {
         let key = write.key();
         if key.get(1) == Some(&0) && key.first() != Some(&b'b') {

@@ -35,4 +35,11 @@ dueline_kindsuite::on_stores!(publication_recheck;
     a_record_may_not_have_too_many_dependencies,
     a_release_does_not_commit_late,
     a_release_in_doubt_happens_once,
+    what_a_release_costs_is_as_documented,
+    the_cursor_is_as_documented,
 );
+
+#[test]
+fn random_histories_release_nothing_too_early() {
+    dueline_kindsuite::publication_recheck::random_histories_release_nothing_too_early();
+}

@@ -38,5 +38,12 @@ dueline_kindsuite::on_stores!(quota_rollup;
     a_view_of_more_than_two_periods_ago_admits_under_the_local_limit,
     a_stale_view_still_refuses_what_was_used_up,
     a_refusal_writes_nothing,
+    what_a_quota_costs_is_as_documented,
+    rows_of_a_quota_are_as_documented,
     the_overshoot_is_what_the_others_admit_in_three_periods,
 );
+
+#[test]
+fn random_histories_count_every_charge_once() {
+    dueline_kindsuite::quota_rollup::random_histories_count_every_charge_once();
+}

@@ -145,4 +145,35 @@ pub(crate) const ELSEWHERE: &[Elsewhere] = &[
         "",
         "guard::target_url::tests::what_is_taken_is_taken_again_in_the_form_it_was_given",
     ),
+    // Built-in kinds are not simulated.
+    Elsewhere::new(
+        Mutant::RollUpAddsAgain,
+        "dueline-kindsuite",
+        "quota_rollup",
+        "memory::shards_converge",
+    ),
+    Elsewhere::new(
+        Mutant::RollUpCommitsLate,
+        "dueline-kindsuite",
+        "quota_rollup",
+        "memory::an_absorption_that_is_very_late_brings_nothing_back",
+    ),
+    Elsewhere::new(
+        Mutant::StaleViewTrusted,
+        "dueline-kindsuite",
+        "quota_rollup",
+        "memory::a_view_of_more_than_two_periods_ago_admits_under_the_local_limit",
+    ),
+    Elsewhere::new(
+        Mutant::RecheckKeepsCursor,
+        "dueline-kindsuite",
+        "publication_recheck",
+        "memory::a_new_generation_starts_over",
+    ),
+    Elsewhere::new(
+        Mutant::RecheckSkipsMissing,
+        "dueline-kindsuite",
+        "publication_recheck",
+        "memory::one_that_is_missing_inside_a_page_is_where_the_walk_goes_on",
+    ),
 ];

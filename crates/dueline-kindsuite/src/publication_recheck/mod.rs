@@ -2,13 +2,17 @@
 
 mod budgets;
 mod changes;
+mod costs;
 mod failures;
+mod histories;
 mod releasing;
 mod walking;
 
 pub use budgets::*;
 pub use changes::*;
+pub use costs::*;
 pub use failures::*;
+pub use histories::*;
 pub use releasing::*;
 pub use walking::*;
 
@@ -197,7 +201,7 @@ fn engine(
     if let Some(allowance) = allowance {
         handler = handler.allowance(allowance);
     }
-    world.engine(PUBLICATION_RECHECK, handler.registration())
+    world.engine_of([handler.entry()])
 }
 
 fn record(dependencies: &[(String, String)]) -> Batch {

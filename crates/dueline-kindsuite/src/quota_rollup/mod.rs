@@ -2,18 +2,22 @@
 
 mod admission;
 mod closing;
+mod costs;
 mod failures;
+mod histories;
 mod rolling;
 
 pub use admission::*;
 pub use closing::*;
+pub use costs::*;
 pub use failures::*;
+pub use histories::*;
 pub use rolling::*;
 
 use std::sync::{Arc, Mutex};
 
 use dueline::kinds::quota_rollup::{
-    Amounts, BackOff, QUOTA_ROLLUP, Quota, QuotaMeter, QuotaNote, QuotaRollup, Quotas, Window,
+    Amounts, BackOff, Quota, QuotaMeter, QuotaNote, QuotaRollup, Quotas, Window,
 };
 use dueline::rows::{class, class_end, class_start};
 use dueline::store::{Batch, Key, Partition, Value};
@@ -27,7 +31,7 @@ const HOUR_MS: u64 = 3_600_000;
 const PERIOD_MS: u64 = 60_000;
 /// When all of a window of an hour is gone: grace, one period over which the last roll-ups are spread, and
 /// the wait before the rows go.
-const OVER_MS: u64 = HOUR_MS + 30_000 + PERIOD_MS + 15_000 + 1_000;
+const OVER_MS: u64 = HOUR_MS + 30_000 + PERIOD_MS + 60_000 + 1_000;
 const COORDINATOR: &str = "tenant";
 
 /// Counts what it is told.
@@ -77,7 +81,7 @@ impl Rig {
         let quotas = Quotas::new(world.timers.clone(), quota);
         let meter = Arc::new(Meter::default());
         let handler = QuotaRollup::new(world.timers.clone()).metered(meter.clone());
-        let engine = world.engine(QUOTA_ROLLUP, handler.registration());
+        let engine = world.engine_of([handler.entry()]);
         Self {
             world,
             quotas,

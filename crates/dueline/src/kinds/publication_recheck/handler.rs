@@ -1,12 +1,14 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::PUBLICATION_RECHECK;
 use super::cursor::{WalkCursor, WalkDigest, digest};
 use super::gate::{
     DEPENDENCIES_MAX, Dependency, Gate, Gated, GatedRecord, RemoteAllowance, STATE_KEYS_MAX,
 };
 use super::walk::{LocalSeen, RemoteWalk, Stop, look_at_local};
 use crate::future::BoxFuture;
+use crate::kind::TimerKind;
 use crate::kinds::owner::drained;
 use crate::kinds::row::Row;
 use crate::limits::{BATCH_BYTES_MAX, HANDLER_OPS_MAX};
@@ -75,14 +77,15 @@ impl PublicationRecheck {
         self
     }
 
-    /// How it is run: detached; what fails is tried again for ever, 5 to 60 s later. Only a cursor that
+    /// The kind and how it is run, for a registry: detached; what fails is tried again for ever, 5 to 60 s later. Only a cursor that
     /// does not decode, which nothing mends, is dead after 20 attempts.
-    pub fn registration(self) -> Registration {
+    pub fn entry(self) -> (TimerKind, Registration) {
         let policy = RetryPolicy {
             max_ms: 60_000,
             ..RetryPolicy::default()
         };
-        Registration::detached(self).retry(policy.for_ever())
+        let registration = Registration::detached(self);
+        (PUBLICATION_RECHECK, registration.retry(policy.for_ever()))
     }
 
     async fn walk(&self, ctx: &TimerCtx<'_>, timer: &DueTimer) -> Result<Walked, HandlerError> {

@@ -16,6 +16,9 @@ use crate::store::{
 const PLANS_MAX: u32 = 8;
 /// How long after it was planned a step may commit, in milliseconds.
 pub(super) const COMMIT_WITHIN_MS: u64 = 10_000;
+/// How far the clock of this process and that of the coordinator's store may be apart, in milliseconds;
+/// beyond it a step is planned again by the store's.
+pub(super) const SKEW_MS: u64 = 5_000;
 /// Most rows of one class that one step removes of older windows.
 pub(super) const OLDER_ROWS_MAX: usize = 8;
 
@@ -50,6 +53,8 @@ pub(super) enum Closed {
     },
     /// Something was charged that is not absorbed: absorb first.
     Behind,
+    /// By the coordinator's clock the window is not over yet.
+    Early,
 }
 
 impl AtCoordinator<'_> {
@@ -59,7 +64,7 @@ impl AtCoordinator<'_> {
             self.place.contribution(self.shard),
             self.place.key(TOTAL, &[]),
         ];
-        let mut skew_ms = 0;
+        let mut clock = ItsClock::default();
         for _ in 0..PLANS_MAX {
             let found = self.store.get_many(self.coordinator, &keys).await;
             let (mut contribution, mut total) = both(&keys, found)?;
@@ -86,9 +91,9 @@ impl AtCoordinator<'_> {
             }
             contribution.row = Some(Contribution(shown));
             total.row = Some(after);
-            let batch = contribution.replace(self.bounded(skew_ms), contribution.row.as_ref());
+            let batch = contribution.replace(self.bounded(clock), contribution.row.as_ref());
             let batch = total.replace(batch, total.row.as_ref());
-            if self.commit(batch, &mut skew_ms).await? {
+            if self.commit(batch, &mut clock).await? {
                 return Ok(absorbed);
             }
         }
@@ -98,7 +103,7 @@ impl AtCoordinator<'_> {
     /// Removes the shard's contribution, the total with the last of them, and a page of what older
     /// windows left. `shown` is what the shard shows, `None` if its rows are gone already or say nothing.
     pub(super) async fn close(&self, shown: Option<Amounts>) -> Result<Closed, BackOff> {
-        let mut skew_ms = 0;
+        let mut clock = ItsClock::default();
         for _ in 0..PLANS_MAX {
             let planned = plan_close(
                 self.store,
@@ -116,8 +121,15 @@ impl AtCoordinator<'_> {
             if planned.batch.is_empty() {
                 return Ok(closed);
             }
-            let batch = self.bounded(skew_ms).append(planned.batch);
-            if self.commit(batch, &mut skew_ms).await? {
+            let closes_at_ms = self.place.window.closes_at_ms();
+            if clock.now_ms(self.runtime) < closes_at_ms {
+                return Ok(Closed::Early);
+            }
+            let batch = self
+                .bounded(clock)
+                .require(Precondition::NotBefore(closes_at_ms))
+                .append(planned.batch);
+            if self.commit(batch, &mut clock).await? {
                 return Ok(closed);
             }
         }
@@ -125,29 +137,56 @@ impl AtCoordinator<'_> {
     }
 
     /// A batch that does not commit late, when others may have gone on from a state that looks the same.
-    fn bounded(&self, skew_ms: u64) -> Batch {
+    fn bounded(&self, clock: ItsClock) -> Batch {
         if planted(Mutant::RollUpCommitsLate) {
             return Batch::new();
         }
-        let until_ms = self.runtime.now_ms().saturating_add(COMMIT_WITHIN_MS);
-        Batch::new().require(Precondition::NotAfter(until_ms.saturating_add(skew_ms)))
+        let now_ms = clock.now_ms(self.runtime);
+        Batch::new()
+            .require(Precondition::NotBefore(now_ms.saturating_sub(SKEW_MS)))
+            .require(Precondition::NotAfter(
+                now_ms.saturating_add(COMMIT_WITHIN_MS),
+            ))
     }
 
     /// Whether the batch has committed; if not, it is to be planned again.
-    async fn commit(&self, batch: Batch, skew_ms: &mut u64) -> Result<bool, BackOff> {
+    async fn commit(&self, batch: Batch, clock: &mut ItsClock) -> Result<bool, BackOff> {
         match self.store.apply(self.coordinator, batch).await {
             Ok(BatchOutcome::Committed) => Ok(true),
-            Ok(BatchOutcome::DeadlinePassed { backend_now_ms }) => {
-                *skew_ms = backend_now_ms.saturating_sub(self.runtime.now_ms());
+            Ok(
+                BatchOutcome::DeadlinePassed { backend_now_ms }
+                | BatchOutcome::TooEarly { backend_now_ms },
+            ) => {
+                *clock = ItsClock::shows(backend_now_ms, self.runtime);
                 Ok(false)
             }
-            Ok(BatchOutcome::PreconditionFailed { .. } | BatchOutcome::TooEarly { .. }) => {
-                Ok(false)
-            }
+            Ok(BatchOutcome::PreconditionFailed { .. }) => Ok(false),
             // Planning again shows what became of it.
             Err(error) if error.kind() == StoreErrorKind::Unknown => Ok(false),
             Err(error) => Err(reason(&error)),
         }
+    }
+}
+
+/// The clock of the coordinator's store, as far as it is known.
+#[derive(Clone, Copy, Debug, Default)]
+struct ItsClock {
+    ahead_ms: u64,
+    behind_ms: u64,
+}
+
+impl ItsClock {
+    fn shows(its_now_ms: u64, runtime: &Runtime) -> Self {
+        let now_ms = runtime.now_ms();
+        Self {
+            ahead_ms: its_now_ms.saturating_sub(now_ms),
+            behind_ms: now_ms.saturating_sub(its_now_ms),
+        }
+    }
+
+    fn now_ms(self, runtime: &Runtime) -> u64 {
+        let now_ms = runtime.now_ms().saturating_add(self.ahead_ms);
+        now_ms.saturating_sub(self.behind_ms)
     }
 }
 

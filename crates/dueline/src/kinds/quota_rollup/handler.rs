@@ -1,25 +1,28 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::QUOTA_ROLLUP;
 use super::amounts::Amounts;
 use super::coordinator::{
-    AtCoordinator, COMMIT_WITHIN_MS, Closed, Older, plan_close, remove, warn,
+    AtCoordinator, COMMIT_WITHIN_MS, Closed, Older, SKEW_MS, plan_close, remove, warn,
 };
 use super::job::{Job, Phase};
 use super::meter::{BackOff, QuotaMeter, QuotaNote, Unmetered};
 use super::quota::next_due_ms;
 use super::rows::{Place, USAGE, Usage, VIEW, View};
 use crate::future::BoxFuture;
+use crate::kind::TimerKind;
 use crate::kinds::owner::{drained, later};
 use crate::kinds::row::Row;
-use crate::store::{Batch, Partition, Value};
+use crate::store::{Batch, Partition, Precondition, Value};
 use crate::timers::{
     DetachedHandler, DueTimer, Fired, HandlerError, Registration, RetryPolicy, TimerCtx, Timers,
 };
 
 /// How long after the last absorption the rows are removed, in milliseconds: by then no absorption whose
-/// outcome was not known can commit any more, the clocks being at most 5 s apart.
-pub(super) const CLOSING_MS: u64 = COMMIT_WITHIN_MS + 5_000;
+/// outcome was not known can commit any more, though the coordinator's clock was set back meanwhile.
+const CLOSING_MS: u64 = 60_000;
+const _: () = assert!(CLOSING_MS > 2 * (COMMIT_WITHIN_MS + SKEW_MS));
 
 /// The handler of [`QUOTA_ROLLUP`]: rolls shards up into their totals, and removes what is over.
 ///
@@ -79,9 +82,13 @@ impl QuotaRollup {
         self
     }
 
-    /// How it is run: detached, retried for ever.
-    pub fn registration(self) -> Registration {
-        Registration::detached(self).retry(RetryPolicy::default().for_ever())
+    /// The kind and how it is run, for a registry: detached, retried for ever.
+    pub fn entry(self) -> (TimerKind, Registration) {
+        let registration = Registration::detached(self);
+        (
+            QUOTA_ROLLUP,
+            registration.retry(RetryPolicy::default().for_ever()),
+        )
     }
 
     fn note(&self, note: &QuotaNote<'_>) {
@@ -199,7 +206,7 @@ impl QuotaRollup {
                 }
             }
             (Ok(Closed::Behind), Some(value)) => self.absorb(ctx, place, job, &value, true).await?,
-            (Ok(Closed::Behind), None) => Step::BackedOff(job),
+            (Ok(Closed::Behind), None) | (Ok(Closed::Early), _) => Step::BackedOff(job),
         })
     }
 
@@ -263,10 +270,11 @@ impl QuotaRollup {
                     return Ok(later(timer, now_ms, Batch::new()));
                 };
                 self.note_drained(ctx.partition(), planned.drained);
+                let batch = after_close(place).append(planned.batch);
                 Ok(if planned.has_more {
-                    later(timer, now_ms, planned.batch)
+                    later(timer, now_ms, batch)
                 } else {
-                    Fired::Done(planned.batch)
+                    Fired::Done(batch)
                 })
             }
         }
@@ -284,7 +292,7 @@ impl QuotaRollup {
         let (usage_key, view_key) = (place.key(USAGE, &[]), place.key(VIEW, &[]));
         let older = Older::read(ctx.reads(), ctx.partition(), place, [USAGE, VIEW]).await?;
         self.note_drained(ctx.partition(), older.rows());
-        let mut batch = older.remove(Batch::new());
+        let mut batch = older.remove(after_close(place));
         if let Some(view) = ctx.get(&view_key).await? {
             batch = remove(batch, (view_key, view));
         }
@@ -302,6 +310,11 @@ impl QuotaRollup {
             Fired::Done(batch)
         })
     }
+}
+
+/// A batch that commits only when the window has closed by the clock of the store that holds its rows.
+fn after_close(place: &Place) -> Batch {
+    Batch::new().require(Precondition::NotBefore(place.window.closes_at_ms()))
 }
 
 /// The next roll-up of an open window.

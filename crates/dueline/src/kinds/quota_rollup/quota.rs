@@ -100,15 +100,18 @@ impl Quota {
     }
 }
 
-/// When a shard rolls up next: after a period, or for the last time when the window has closed. The last
-/// times of the shards are spread over one period, or all would meet at the coordinator at once.
+/// Over how long the last roll-ups of the shards are spread, in milliseconds, or all would meet at the
+/// coordinator at once. It is less than the time until the first of them leaves the total.
+const SPREAD_MS: u64 = 30_000;
+
+/// When a shard rolls up next: after a period, or for the last time when the window has closed.
 pub(super) fn next_due_ms(
     place: &Place,
     partition: &Partition,
     now_ms: u64,
     period_ms: u64,
 ) -> u64 {
-    let last_due_ms = last_due_ms(place, partition, period_ms);
+    let last_due_ms = last_due_ms(place, partition);
     let due_ms = now_ms.saturating_add(period_ms);
     // A roll-up that is due after the window's close is the last one, or is late already.
     if due_ms < place.window.closes_at_ms() || now_ms >= last_due_ms {
@@ -118,13 +121,13 @@ pub(super) fn next_due_ms(
     }
 }
 
-fn last_due_ms(place: &Place, partition: &Partition, period_ms: u64) -> u64 {
+fn last_due_ms(place: &Place, partition: &Partition) -> u64 {
     let shard = OccurrenceId {
         partition: partition.clone(),
         kind: QUOTA_ROLLUP,
         reference: place.reference(),
         generation: 0,
     };
-    let spread_ms = shard.hash64(0).checked_rem(period_ms).unwrap_or(0);
+    let spread_ms = shard.hash64(0) % SPREAD_MS;
     place.window.closes_at_ms().saturating_add(spread_ms)
 }

@@ -83,11 +83,16 @@ impl Quotas {
         &self.quota
     }
 
+    /// The timers it schedules through.
+    pub fn timers(&self) -> &Timers {
+        &self.timers
+    }
+
     /// Plans a charge on the present window of a partition, whatever is used already.
     ///
     /// Costs one read, and in the batch two preconditions and one write; three and two for the first
     /// charge of a window. In a handler `reads` are those of the context. The batch carries a time
-    /// bound, 15 s behind the window's end: after it the window is closed, and
+    /// bound, 5 s behind the window's end: after it the window is closed, and
     /// [`DeadlinePassed`](crate::store::BatchOutcome::DeadlinePassed) says to plan again.
     ///
     /// # Errors

@@ -3,7 +3,7 @@ use crate::store::StoreError;
 /// How long a window's rows are kept behind its end, in milliseconds.
 pub const GRACE_MS: u64 = 30_000;
 /// How long behind its end a window can still be charged by a writer that is slow, in milliseconds.
-pub(super) const LATE_CHARGE_MS: u64 = GRACE_MS / 2;
+pub(super) const LATE_CHARGE_MS: u64 = 5_000;
 /// Shortest window, in milliseconds.
 pub const WINDOW_MS_MIN: u64 = 1_000;
 /// Longest window, in milliseconds (400 days).
