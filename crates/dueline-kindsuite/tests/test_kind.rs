@@ -7,6 +7,7 @@ mod support;
 dueline_kindsuite::on_stores!(test_kind;
     a_timer_without_faults_succeeds_once,
     so_many_failures_come_before_success,
+    a_panic_is_a_failure,
     as_many_failures_as_attempts_end_in_the_dead_class,
     a_script_goes_on_in_another_process,
     an_uncharged_failure_never_ends_in_the_dead_class,
