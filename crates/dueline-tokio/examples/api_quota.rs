@@ -74,7 +74,7 @@ async fn knows(quotas: &Quotas, shard: &Partition, requests: u64) -> Result<(), 
 }
 
 /// The whole story, told to `out`.
-pub async fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
+pub(crate) async fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let runtime = system_runtime()?;
     let options = Options::new(Arc::clone(runtime.clock()));
