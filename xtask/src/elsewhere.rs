@@ -2,10 +2,12 @@
 //! that holds the bugs.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::checks::cargo;
 use crate::process::{Failure, root, run_and_keep};
@@ -16,7 +18,6 @@ pub(crate) const TARGET_DIR: &str = "target/mutants";
 pub(crate) const RUSTFLAGS: (&str, &str) = ("RUSTFLAGS", "--cfg dueline_mutants");
 /// A test that has not ended by then waits for what the bug has lost.
 const ENDS_WITHIN: Duration = Duration::from_secs(30);
-const LOOKS_EVERY: Duration = Duration::from_millis(20);
 /// The random histories of the core, which plant by themselves what can show in them.
 const HISTORIES: (&str, &str, &str) = (
     "dueline",
@@ -113,7 +114,7 @@ fn program_of(line: &str) -> Option<&str> {
     path.strip_suffix(')')
 }
 
-fn tests(package: &str, program: &PathBuf, tests: &[&str]) -> Command {
+fn tests(package: &str, program: &Path, tests: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.arg("--exact").args(tests);
     // As cargo does: tests look for their files from there.
@@ -121,7 +122,7 @@ fn tests(package: &str, program: &PathBuf, tests: &[&str]) -> Command {
     command
 }
 
-fn passes_without(package: &str, program: &PathBuf, names: &[&str]) -> Result<(), Failure> {
+fn passes_without(package: &str, program: &Path, names: &[&str]) -> Result<(), Failure> {
     let (lines, success) = run_and_keep(tests(package, program, names))?;
     let counts = TestCounts::read(&lines);
     if success && counts.passed == names.len() as u64 {
@@ -135,28 +136,29 @@ fn passes_without(package: &str, program: &PathBuf, names: &[&str]) -> Result<()
 }
 
 /// Whether the test fails, or does not end, with its bug planted.
-fn fails_with(package: &str, program: &PathBuf, named: &Named) -> Result<bool, Failure> {
+fn fails_with(package: &str, program: &Path, named: &Named) -> Result<bool, Failure> {
     let mut command = tests(package, program, &[&named.test]);
     command.env("DUELINE_MUTANT", &named.mutant);
-    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::null());
     let cannot = |error| format!("the tests of {package} cannot be run: {error}");
     let mut child = command.spawn().map_err(cannot)?;
-    let began = Instant::now();
-    let ended = loop {
-        match child.try_wait().map_err(cannot)? {
-            Some(status) => break Some(status.success()),
-            None if began.elapsed() > ENDS_WITHIN => break None,
-            None => thread::sleep(LOOKS_EVERY),
-        }
-    };
-    if ended.is_none() {
+    // Its output ends with it.
+    let (says_end, end) = mpsc::channel();
+    let output = child.stdout.take();
+    let reader = thread::spawn(move || {
+        let read = output.map(|mut output| io::copy(&mut output, &mut io::sink()));
+        drop(says_end.send(read));
+    });
+    let ends = end.recv_timeout(ENDS_WITHIN).is_ok();
+    if !ends {
         child.kill().map_err(cannot)?;
-        child.wait().map_err(cannot)?;
     }
-    let (is_caught, how) = match ended {
-        Some(false) => (true, "caught by"),
-        Some(true) => (false, "ESCAPED"),
-        None => (true, "caught, for it does not end, by"),
+    let status = child.wait().map_err(cannot)?;
+    drop(reader.join());
+    let (is_caught, how) = match (ends, status.success()) {
+        (false, _) => (true, "caught, for it does not end, by"),
+        (true, false) => (true, "caught by"),
+        (true, true) => (false, "ESCAPED"),
     };
     println!("{:<34} {how} {package}: {}", named.mutant, named.test);
     Ok(is_caught)

@@ -20,7 +20,10 @@ pub(crate) struct Compiler {
 
 pub(crate) fn check() -> Result<Note, Failure> {
     let compiler = Compiler::find()?;
-    compiler.build(&["--package", "dueline", "--package", "dueline-worker"])?;
+    compiler.cargo(
+        "build",
+        &["--package", "dueline", "--package", "dueline-worker"],
+    )?;
     Ok(Note::text(format!("with {}", compiler.name())))
 }
 
@@ -49,9 +52,9 @@ impl Compiler {
         }
     }
 
-    /// Builds, with further arguments.
-    pub(crate) fn build(&self, arguments: &[&str]) -> Result<(), Failure> {
-        let mut words = vec!["build", "--locked", "--target", TARGET];
+    /// Runs one of cargo's commands for the target, with further arguments.
+    pub(crate) fn cargo(&self, subcommand: &str, arguments: &[&str]) -> Result<(), Failure> {
+        let mut words = vec![subcommand, "--locked", "--target", TARGET];
         words.extend(["--target-dir", self.target_dir]);
         words.extend(arguments);
         let mut build = command("cargo", &words);

@@ -55,4 +55,10 @@ dueline_kindsuite::on_stores!(ticket_expiry;
     a_recount_holds_against_openings,
     a_damaged_row_of_a_ticket_set_aside_loses_nothing,
     a_ticket_set_aside_can_be_mended_with_a_later_time,
+    ten_thousand_expire_in_groups,
+    ten_thousand_expire_one_by_one,
+    ten_thousand_expire_with_outcomes,
+    ten_thousand_expire_with_sessions,
+    the_verbs_cost_what_they_say,
+    the_rows_are_those_of_the_format,
 );

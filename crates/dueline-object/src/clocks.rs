@@ -52,8 +52,8 @@ impl Sleep for PlatformSleep {
                 if left.is_zero() {
                     return;
                 }
-                let whole_ms = left.as_micros().div_ceil(1_000);
-                let promise = host.sleep(whole_ms as f64);
+                let whole_ms = (left.as_secs_f64() * 1_000.0).ceil();
+                let promise = host.sleep(whole_ms);
                 let running = Running {
                     host: host.clone(),
                     promise: promise.clone(),

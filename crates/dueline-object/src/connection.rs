@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use dueline::ordered::OrderedMap;
 use dueline::runtime::Clock;
 use dueline::sql::{RowSink, SqlConn, SqlParam, SqlRow, with_table_prefix};
 use dueline::store::StoreError;
@@ -22,7 +22,7 @@ const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
 thread_local! {
     /// The statements as JavaScript has them, by the address of their text: there are a few dozen.
-    static STATEMENTS: RefCell<BTreeMap<usize, JsString>> = const { RefCell::new(BTreeMap::new()) };
+    static STATEMENTS: RefCell<OrderedMap<usize, JsString>> = const { RefCell::new(OrderedMap::new()) };
 }
 
 /// The database of an object for the length of one call.
@@ -47,7 +47,9 @@ impl<'a> Connection<'a> {
         for param in params {
             bindings.push(&bound(*param)?);
         }
-        self.sql.exec(&statement, &bindings).map_err(|error| store_error(&error))
+        self.sql
+            .exec(&statement, &bindings)
+            .map_err(|error| store_error(&error))
     }
 }
 
@@ -98,7 +100,10 @@ impl SqlConn for Connection<'_> {
     }
 
     fn size_bytes(&self) -> Result<u64, StoreError> {
-        let size = self.sql.database_size().map_err(|error| unavailable(&error))?;
+        let size = self
+            .sql
+            .database_size()
+            .map_err(|error| unavailable(&error))?;
         Ok(size as u64)
     }
 }

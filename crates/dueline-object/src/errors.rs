@@ -5,7 +5,7 @@ use std::fmt;
 use dueline::store::{StoreError, StoreErrorKind};
 use dueline::timers::TimerError;
 use dueline_worker::AlarmError;
-use js_sys::{Error, JsString, Reflect};
+use js_sys::{Error, Reflect};
 use wasm_bindgen::prelude::*;
 
 /// The text of something that was thrown.
@@ -13,9 +13,9 @@ pub(crate) fn text_of(thrown: &JsValue) -> String {
     if let Some(error) = thrown.dyn_ref::<Error>() {
         return error.message().into();
     }
-    thrown.as_string().unwrap_or_else(|| {
-        String::from(JsString::from(format!("{thrown:?}")))
-    })
+    thrown
+        .as_string()
+        .unwrap_or_else(|| "something that is no Error was thrown".to_owned())
 }
 
 /// The platform's error behind one of ours, for logs.
@@ -36,11 +36,17 @@ pub(crate) fn store_error(thrown: &JsValue) -> StoreError {
     let (kind, detail) = if text.contains("SQLITE_FULL") {
         (StoreErrorKind::Full, "the object's database is full")
     } else if text.contains("SQLITE_TOOBIG") {
-        (StoreErrorKind::Invalid, "a row is too large for the platform")
+        (
+            StoreErrorKind::Invalid,
+            "a row is too large for the platform",
+        )
     } else if text.contains("SQLITE_CORRUPT") || text.contains("SQLITE_NOTADB") {
         (StoreErrorKind::Corrupt, "the object's database is damaged")
     } else {
-        (StoreErrorKind::Unavailable, "the object's database refused a statement")
+        (
+            StoreErrorKind::Unavailable,
+            "the object's database refused a statement",
+        )
     };
     StoreError::new(kind, detail).with_source(Thrown(text))
 }

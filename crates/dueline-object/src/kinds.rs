@@ -1,8 +1,8 @@
 //! Kinds by their names: allotted once by a row of the database, and kept.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use dueline::ordered::OrderedMap;
 use dueline::store::Partition;
 use dueline::timers::{Registration, Registry, RetryPolicy, TimerError, TimerKind, Timers};
 
@@ -13,7 +13,7 @@ use crate::platform::KindOptions;
 /// The kinds that the database knows, by their names.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Kinds {
-    names: Arc<BTreeMap<String, TimerKind>>,
+    names: Arc<OrderedMap<String, TimerKind>>,
 }
 
 impl Kinds {
@@ -24,7 +24,7 @@ impl Kinds {
         wanted: &[KindOptions],
     ) -> Result<Self, TimerError> {
         let known = timers.kind_names(partition).await?;
-        let mut names: BTreeMap<String, TimerKind> = known.into_iter().collect();
+        let mut names: OrderedMap<String, TimerKind> = known.into_iter().collect();
         for options in wanted {
             let name = options.name();
             if !names.contains_key(&name) {
@@ -90,7 +90,9 @@ fn retry(options: &KindOptions) -> RetryPolicy {
             Some(attempts_max) => Some(attempts_max),
             None => default.attempts_max,
         },
-        initial_ms: options.retry_initial_ms().map_or(default.initial_ms, time_of),
+        initial_ms: options
+            .retry_initial_ms()
+            .map_or(default.initial_ms, time_of),
         max_ms: options.retry_max_ms().map_or(default.max_ms, time_of),
         jitter_percent: options
             .retry_jitter_percent()

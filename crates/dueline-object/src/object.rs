@@ -54,16 +54,19 @@ impl ObjectCore {
             Start::Fresh
         };
         let on = host.clone();
-        promise(&on, async move {
-            let core = Self::opened(storage, host, &kinds, options, start).await?;
-            // What is missing here is looked for again by the next request.
-            let _ = core.driver.restore().await;
-            core.driver
-                .requeue_undecodable()
-                .await
-                .map_err(|error| thrown_timer_error(&error))?;
-            Ok(core.into())
-        })
+        promise(
+            &on,
+            Box::pin(async move {
+                let core = Self::opened(storage, host, &kinds, options, start).await?;
+                // What is missing here is looked for again by the next request.
+                let _ = core.driver.restore().await;
+                core.driver
+                    .requeue_undecodable()
+                    .await
+                    .map_err(|error| thrown_timer_error(&error))?;
+                Ok(core.into())
+            }),
+        )
     }
 
     /// Serves the alarm. A promise of a report.
@@ -74,21 +77,27 @@ impl ObjectCore {
             is_retry,
             scheduled_at_ms: scheduled_at.map(time_of),
         };
-        promise(&self.host, async move {
-            let report = driver.on_alarm(info).await;
-            let report = report.map_err(|error| thrown_alarm_error(&error))?;
-            Ok(alarm_report(&report))
-        })
+        promise(
+            &self.host,
+            Box::pin(async move {
+                let report = driver.on_alarm(info).await;
+                let report = report.map_err(|error| thrown_alarm_error(&error))?;
+                Ok(alarm_report(&report))
+            }),
+        )
     }
 
     /// Sets the alarm if it is missing or late. A promise of whether it was.
     pub fn restore(&self) -> Promise {
         let driver = self.driver.clone();
-        promise(&self.host, async move {
-            let restored = driver.restore().await;
-            let restored = restored.map_err(|error| thrown_alarm_error(&error))?;
-            Ok(JsValue::from_bool(matches!(restored, Restored::Set { .. })))
-        })
+        promise(
+            &self.host,
+            Box::pin(async move {
+                let restored = driver.restore().await;
+                let restored = restored.map_err(|error| thrown_alarm_error(&error))?;
+                Ok(JsValue::from_bool(matches!(restored, Restored::Set { .. })))
+            }),
+        )
     }
 
     /// The numbers of all kinds that ever had a handler here, by their names.
@@ -151,7 +160,9 @@ fn options_of(settings: &ObjectSettings) -> ObjectOptions {
     let default = ObjectOptions::default();
     let budget = TickBudget {
         max_fired: settings.max_fired().unwrap_or(default.budget.max_fired),
-        max_per_kind: settings.max_per_kind().unwrap_or(default.budget.max_per_kind),
+        max_per_kind: settings
+            .max_per_kind()
+            .unwrap_or(default.budget.max_per_kind),
         max_scanned: settings.max_scanned().unwrap_or(default.budget.max_scanned),
         max_elapsed_ms: settings
             .max_elapsed_ms()
@@ -161,7 +172,9 @@ fn options_of(settings: &ObjectSettings) -> ObjectOptions {
         budget,
         calls_max: settings.calls_max().unwrap_or(default.calls_max),
         stay_ms: settings.stay_ms().map_or(default.stay_ms, time_of),
-        size_limit: settings.size_limit_bytes().map(|bytes| SizeLimit::new(time_of(bytes))),
+        size_limit: settings
+            .size_limit_bytes()
+            .map(|bytes| SizeLimit::new(time_of(bytes))),
         ..default
     }
 }

@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use dueline::store::{Batch, Partition};
-use dueline::timers::{DueTimer, Fired, HandlerError, Policy, Timer, TimerError, TimerKind, Timers};
+use dueline::timers::{
+    DueTimer, Fired, HandlerError, Policy, Timer, TimerError, TimerKind, Timers,
+};
 use dueline_worker::effect_mark;
 use wasm_bindgen::prelude::*;
 
@@ -72,7 +74,11 @@ pub(crate) fn timer_of(wanted: &Wanted) -> Timer {
     let timer = Timer::new(TimerKind(wanted.kind()), wanted.reference())
         .due_at(time_of(wanted.due_at()))
         .payload(wanted.payload().to_vec());
-    if wanted.is_named() { timer.named() } else { timer }
+    if wanted.is_named() {
+        timer.named()
+    } else {
+        timer
+    }
 }
 
 pub(crate) fn policy_of(policy: &str) -> Result<Policy, TimerError> {

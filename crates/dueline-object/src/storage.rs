@@ -82,7 +82,9 @@ impl ObjectStorage for PlatformStorage {
     fn get_alarm(&self) -> BoxFuture<'static, Result<Option<u64>, StoreError>> {
         match self.storage.get_alarm() {
             Ok(promise) => Box::pin(async move {
-                let at_ms = JsFuture::from(promise).await.map_err(|error| unavailable(&error))?;
+                let at_ms = JsFuture::from(promise)
+                    .await
+                    .map_err(|error| unavailable(&error))?;
                 Ok(at_ms.as_f64().map(|at_ms| at_ms as u64))
             }),
             Err(error) => Box::pin(ready(Err(unavailable(&error)))),

@@ -1,11 +1,11 @@
 //! The verbs of scheduling. Each returns a promise.
 
 use std::future::Future;
+use std::pin::Pin;
 
 use bytes::Bytes;
-use dueline::store::Partition;
 use dueline::timers::{
-    DeadId, ListCursor, ListQuery, TimerError, TimerKind, TimerState, TimerStates, Timers,
+    DeadId, ListCursor, ListQuery, TimerError, TimerKind, TimerState, TimerStates,
 };
 use js_sys::{Array, Promise};
 use wasm_bindgen::prelude::*;
@@ -13,7 +13,7 @@ use wasm_bindgen::prelude::*;
 use crate::errors::thrown_timer_error;
 use crate::object::ObjectCore;
 use crate::outcome::{Scheduling, policy_of, time_of, timer_of};
-use crate::platform::Wanted;
+use crate::platform::{Host, Wanted};
 use crate::records::{Record, cancelled, dead_view, scheduled, timer_view};
 use crate::tasks::promise;
 
@@ -22,39 +22,47 @@ impl ObjectCore {
     /// Schedules a timer; with a generation only in the place of that one. Of what was scheduled.
     pub fn schedule(&self, wanted: &Wanted, if_match: Option<String>) -> Promise {
         let (timer, policy) = (timer_of(wanted), wanted.policy());
-        self.verb(|timers, partition| async move {
-            let done = match generation_of(if_match)? {
-                Some(generation) => {
-                    timers
-                        .schedule_if_match(&partition, timer, generation)
-                        .await?
-                }
-                None => {
-                    let policy = policy_of(&policy)?;
-                    timers.schedule(&partition, timer, policy).await?
-                }
-            };
-            Ok(scheduled(&done))
+        self.verb(|Scheduling { timers, partition }| {
+            Box::pin(async move {
+                let done = match generation_of(if_match)? {
+                    Some(generation) => {
+                        timers
+                            .schedule_if_match(&partition, timer, generation)
+                            .await?
+                    }
+                    None => {
+                        let policy = policy_of(&policy)?;
+                        timers.schedule(&partition, timer, policy).await?
+                    }
+                };
+                Ok(scheduled(&done))
+            })
         })
     }
 
     /// Of what was cancelled, or `undefined`.
     pub fn cancel(&self, kind: u8, name: String, if_match: Option<String>) -> Promise {
-        self.verb(|timers, partition| async move {
-            let if_match = generation_of(if_match)?;
-            let name = Bytes::from(name);
-            let done = timers.cancel(&partition, TimerKind(kind), &name, if_match).await?;
-            Ok(done.as_ref().map_or(JsValue::UNDEFINED, cancelled))
+        self.verb(|Scheduling { timers, partition }| {
+            Box::pin(async move {
+                let if_match = generation_of(if_match)?;
+                let name = Bytes::from(name);
+                let done = timers
+                    .cancel(&partition, TimerKind(kind), &name, if_match)
+                    .await?;
+                Ok(done.as_ref().map_or(JsValue::UNDEFINED, cancelled))
+            })
         })
     }
 
     /// Of a view of the timer of a name, or `undefined`.
     pub fn get(&self, kind: u8, name: String) -> Promise {
-        self.verb(|timers, partition| async move {
-            let name = Bytes::from(name);
-            let found = timers.get(&partition, TimerKind(kind), &name).await?;
-            let now_ms = timers.runtime().now_ms();
-            Ok(found.map_or(JsValue::UNDEFINED, |view| timer_view(&view, now_ms)))
+        self.verb(|Scheduling { timers, partition }| {
+            Box::pin(async move {
+                let name = Bytes::from(name);
+                let found = timers.get(&partition, TimerKind(kind), &name).await?;
+                let now_ms = timers.runtime().now_ms();
+                Ok(found.map_or(JsValue::UNDEFINED, |view| timer_view(&view, now_ms)))
+            })
         })
     }
 
@@ -66,12 +74,14 @@ impl ObjectCore {
         due_at: f64,
         if_match: Option<String>,
     ) -> Promise {
-        self.verb(|timers, partition| async move {
-            let if_match = generation_of(if_match)?;
-            let (kind, name) = (TimerKind(kind), Bytes::from(name));
-            let due_at_ms = time_of(due_at);
-            let done = timers.reschedule(&partition, kind, &name, due_at_ms, if_match);
-            Ok(scheduled(&done.await?))
+        self.verb(|Scheduling { timers, partition }| {
+            Box::pin(async move {
+                let if_match = generation_of(if_match)?;
+                let (kind, name) = (TimerKind(kind), Bytes::from(name));
+                let due_at_ms = time_of(due_at);
+                let done = timers.reschedule(&partition, kind, &name, due_at_ms, if_match);
+                Ok(scheduled(&done.await?))
+            })
         })
     }
 
@@ -85,69 +95,91 @@ impl ObjectCore {
         after: Option<String>,
         limit: u32,
     ) -> Promise {
-        self.verb(|timers, partition| async move {
-            let mut query = ListQuery::new(TimerKind(kind));
-            if let Some(states) = states {
-                query.states = states_of(&states)?;
-            }
-            query.prefix = prefix.map(Bytes::from);
-            query.due_before_ms = due_before.map(time_of);
-            query.after = after.map(|text| text.parse::<ListCursor>()).transpose()?;
-            query.limit = limit as usize;
-            let page = timers.list(&partition, &query).await?;
-            let now_ms = timers.runtime().now_ms();
-            let shown: Array = page.timers.iter().map(|view| timer_view(view, now_ms)).collect();
-            Ok(paged("timers", shown, page.next.map(|next| next.to_string())))
+        self.verb(|Scheduling { timers, partition }| {
+            Box::pin(async move {
+                let mut query = ListQuery::new(TimerKind(kind));
+                if let Some(states) = states {
+                    query.states = states_of(&states)?;
+                }
+                query.prefix = prefix.map(Bytes::from);
+                query.due_before_ms = due_before.map(time_of);
+                query.after = after.map(|text| text.parse::<ListCursor>()).transpose()?;
+                query.limit = limit as usize;
+                let page = timers.list(&partition, &query).await?;
+                let now_ms = timers.runtime().now_ms();
+                let shown: Array = page
+                    .timers
+                    .iter()
+                    .map(|view| timer_view(view, now_ms))
+                    .collect();
+                Ok(paged(
+                    "timers",
+                    shown,
+                    page.next.map(|next| next.to_string()),
+                ))
+            })
         })
     }
 
     /// Pauses a kind; with `wait` behind the runs that are under way. Of whether it was not paused before.
     pub fn pause(&self, kind: u8, wait: bool) -> Promise {
         let engine = self.driver.engine().clone();
-        self.verb(|timers, partition| async move {
-            let kind = TimerKind(kind);
-            let done = if wait {
-                engine.pause_and_drain(&partition, kind).await?
-            } else {
-                timers.pause(&partition, kind).await?
-            };
-            Ok(JsValue::from_bool(done))
+        self.verb(|Scheduling { timers, partition }| {
+            Box::pin(async move {
+                let kind = TimerKind(kind);
+                let done = if wait {
+                    engine.pause_and_drain(&partition, kind).await?
+                } else {
+                    timers.pause(&partition, kind).await?
+                };
+                Ok(JsValue::from_bool(done))
+            })
         })
     }
 
     /// Of whether the kind was paused.
     pub fn resume(&self, kind: u8) -> Promise {
-        self.verb(|timers, partition| async move {
-            let done = timers.resume(&partition, TimerKind(kind)).await?;
-            Ok(JsValue::from_bool(done))
+        self.verb(|Scheduling { timers, partition }| {
+            Box::pin(async move {
+                let done = timers.resume(&partition, TimerKind(kind)).await?;
+                Ok(JsValue::from_bool(done))
+            })
         })
     }
 
     /// Of the numbers of the kinds that are paused.
     pub fn paused(&self) -> Promise {
-        self.verb(|timers, partition| async move {
-            let paused = timers.paused(&partition).await?;
-            let kinds = paused.iter().map(|(kind, _)| JsValue::from(kind.0));
-            Ok(kinds.collect::<Array>().into())
+        self.verb(|Scheduling { timers, partition }| {
+            Box::pin(async move {
+                let paused = timers.paused(&partition).await?;
+                let kinds = paused.iter().map(|(kind, _)| JsValue::from(kind.0));
+                Ok(kinds.collect::<Array>().into())
+            })
         })
     }
 
     /// Of `{ dead, next }`: one page of the dead timers of a kind, or of all.
     pub fn dead(&self, kind: Option<u8>, after: Option<String>, limit: u32) -> Promise {
-        self.verb(|timers, partition| async move {
-            let after = after.map(|text| text.parse::<DeadId>()).transpose()?;
-            let kind = kind.map(TimerKind);
-            let page = timers.dead(&partition, kind, after.as_ref(), limit as usize).await?;
-            let shown: Array = page.dead.iter().map(dead_view).collect();
-            Ok(paged("dead", shown, page.next.map(|next| next.to_string())))
+        self.verb(|Scheduling { timers, partition }| {
+            Box::pin(async move {
+                let after = after.map(|text| text.parse::<DeadId>()).transpose()?;
+                let kind = kind.map(TimerKind);
+                let page = timers
+                    .dead(&partition, kind, after.as_ref(), limit as usize)
+                    .await?;
+                let shown: Array = page.dead.iter().map(dead_view).collect();
+                Ok(paged("dead", shown, page.next.map(|next| next.to_string())))
+            })
         })
     }
 
     /// Of what a dead timer was scheduled as, or `undefined`.
     pub fn requeue(&self, id: String) -> Promise {
-        self.verb(|timers, partition| async move {
-            let done = timers.requeue(&partition, &id.parse()?).await?;
-            Ok(done.as_ref().map_or(JsValue::UNDEFINED, scheduled))
+        self.verb(|Scheduling { timers, partition }| {
+            Box::pin(async move {
+                let done = timers.requeue(&partition, &id.parse()?).await?;
+                Ok(done.as_ref().map_or(JsValue::UNDEFINED, scheduled))
+            })
         })
     }
 
@@ -155,37 +187,46 @@ impl ObjectCore {
     /// place to go on.
     #[wasm_bindgen(js_name = requeuePage)]
     pub fn requeue_page(&self, kind: Option<u8>, after: Option<String>, limit: u32) -> Promise {
-        self.verb(|timers, partition| async move {
-            let after = after.map(|text| text.parse::<DeadId>()).transpose()?;
-            let kind = kind.map(TimerKind);
-            let page = timers
-                .requeue_page(&partition, kind, after.as_ref(), limit as usize)
-                .await?;
-            let requeued = JsValue::from_f64(page.requeued.len() as f64);
-            Ok(paged("requeued", requeued, page.next.map(|next| next.to_string())))
+        self.verb(|Scheduling { timers, partition }| {
+            Box::pin(async move {
+                let after = after.map(|text| text.parse::<DeadId>()).transpose()?;
+                let kind = kind.map(TimerKind);
+                let page = timers
+                    .requeue_page(&partition, kind, after.as_ref(), limit as usize)
+                    .await?;
+                let requeued = JsValue::from_f64(page.requeued.len() as f64);
+                Ok(paged(
+                    "requeued",
+                    requeued,
+                    page.next.map(|next| next.to_string()),
+                ))
+            })
         })
     }
 
     /// Of whether there was such a dead timer.
     pub fn purge(&self, id: String) -> Promise {
-        self.verb(|timers, partition| async move {
-            let done = timers.purge(&partition, &id.parse()?).await?;
-            Ok(JsValue::from_bool(done))
+        self.verb(|Scheduling { timers, partition }| {
+            Box::pin(async move {
+                let done = timers.purge(&partition, &id.parse()?).await?;
+                Ok(JsValue::from_bool(done))
+            })
         })
     }
 }
 
+/// What a verb comes to.
+type VerbFuture = Pin<Box<dyn Future<Output = Result<JsValue, TimerError>>>>;
+
 impl ObjectCore {
-    fn verb<F>(&self, verb: impl FnOnce(Timers, Partition) -> F) -> Promise
-    where
-        F: Future<Output = Result<JsValue, TimerError>> + 'static,
-    {
-        let Scheduling { timers, partition } = self.scheduling.clone();
-        let done = verb(timers, partition);
-        promise(&self.host, async move {
-            done.await.map_err(|error| thrown_timer_error(&error))
-        })
+    fn verb(&self, verb: impl FnOnce(Scheduling) -> VerbFuture) -> Promise {
+        answered(&self.host, verb(self.scheduling.clone()))
     }
+}
+
+fn answered(host: &Host, verb: VerbFuture) -> Promise {
+    let answer = async move { verb.await.map_err(|error| thrown_timer_error(&error)) };
+    promise(host, Box::pin(answer))
 }
 
 fn paged(name: &str, page: impl Into<JsValue>, next: Option<String>) -> JsValue {
@@ -205,7 +246,9 @@ fn generation_of(text: Option<String>) -> Result<Option<u64>, TimerError> {
 fn states_of(names: &[String]) -> Result<TimerStates, TimerError> {
     let mut states = Vec::new();
     for name in names {
-        let known = TimerState::ALL.into_iter().find(|state| state.as_str() == name);
+        let known = TimerState::ALL
+            .into_iter()
+            .find(|state| state.as_str() == name);
         states.push(known.ok_or_else(|| {
             TimerError::Invalid("a state is `pending`, `retrying`, `claimed` or `dead`".into())
         })?);

@@ -68,5 +68,6 @@ pub const OBJECT_MARKS: &[&str] = &[
     "an answer goes with its turn",
     "an object is evicted",
     "an object traps",
+    "it is not told whether a turn is durable",
     "what is due is run by hand",
 ];

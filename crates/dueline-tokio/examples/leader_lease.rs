@@ -18,6 +18,7 @@ use dueline::timers::{Engine, HandlerError, Registry, TimerError};
 use dueline_sqlite::{Options, SqliteStore};
 use dueline_tokio::{Driver, DriverStore, system_runtime};
 use tokio::sync::Notify;
+use tokio::task::JoinSet;
 
 /// What a leader has promised and not done yet: while there is something, no other may lead.
 #[derive(Default)]
@@ -74,6 +75,7 @@ async fn write(
     Ok(store.apply(shard, batch).await?.is_committed())
 }
 
+/// Shows it.
 pub async fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let runtime = system_runtime()?;
@@ -89,7 +91,7 @@ pub async fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let engine = Engine::new(store.to_store(), runtime, kinds);
     let driver = Driver::builder(engine, store).start()?;
     let leases = Leases::new(driver.timers().clone());
-    let store = driver.store().to_store();
+    let store = driver.namespace_store();
     let (shard, leader) = (Partition::new("shard-7")?, LeaseName::new("leader")?);
 
     // Ann leads, for 100 ms unless she renews.
@@ -102,17 +104,18 @@ pub async fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     writeln!(out, "ann writes: {is_written}")?;
 
     // Bob waits for his turn. Ann is away and does not renew; but her queue is not done.
-    let bob = tokio::task::spawn(lead(leases.clone(), shard.clone(), "bob"));
+    let mut waiting = JoinSet::new();
+    waiting.spawn(lead(leases.clone(), shard.clone(), "bob"));
     queue.was_asked.notified().await;
     writeln!(
         out,
         "ann's lease has expired; her queue is not done, so bob waits"
     )?;
-    assert!(!bob.is_finished());
+    assert!(waiting.try_join_next().is_none());
 
     // The last of it is done: the next sweep sets the lease free.
     queue.is_done.store(true, Ordering::Release);
-    let bobs = bob.await??;
+    let bobs = waiting.join_next().await.ok_or("bob waits")???;
     writeln!(out, "bob leads in epoch {}", bobs.epoch)?;
     let is_written = write(&*store, &shard, &bobs, "by bob").await?;
     writeln!(out, "bob writes: {is_written}")?;

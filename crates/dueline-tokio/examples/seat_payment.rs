@@ -94,6 +94,7 @@ impl Hall {
     }
 }
 
+/// Shows it.
 pub async fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let runtime = system_runtime()?;
@@ -107,7 +108,7 @@ pub async fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let engine = Engine::new(store.to_store(), runtime.clone(), kinds);
     let driver = Driver::builder(engine, store).start()?;
     let hall = Hall {
-        store: driver.store().to_store(),
+        store: driver.namespace_store(),
         holds,
         hall: Partition::new("hall-1")?,
     };

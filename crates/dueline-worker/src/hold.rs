@@ -1,9 +1,9 @@
 //! Partitions that are left alone for a while, because the store refused them or their turns found
 //! nothing to do. Kept in memory: a new instance of the object simply tries again.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
+use dueline::ordered::OrderedMap;
 use dueline::store::Partition;
 
 /// How long after its end a hold is forgotten, with the number of times it has been doubled.
@@ -30,7 +30,7 @@ struct Hold {
 
 /// The partitions that are held back, each until a time of the monotonic clock.
 #[derive(Debug, Default)]
-pub(crate) struct Holds(BTreeMap<Partition, Hold>);
+pub(crate) struct Holds(OrderedMap<Partition, Hold>);
 
 impl Holds {
     /// Takes note of a turn.

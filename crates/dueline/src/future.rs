@@ -109,7 +109,7 @@ pub(crate) async fn or_deadline<T>(
             .as_mut()
             .poll(context)
             .map(|()| {
-                let ms = deadline.as_millis();
+                let ms = u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX);
                 Err(HandlerError::new(format!(
                     "the run passed its deadline of {ms} ms"
                 )))

@@ -146,6 +146,7 @@ pub mod memory;
 pub mod mutants;
 #[cfg(not(dueline_mutants))]
 mod mutants;
+pub mod ordered;
 pub mod rows;
 pub mod runtime;
 pub mod sql;

@@ -1,4 +1,4 @@
-import { ObjectCore, __wbg_reset_state, poll_task } from "./core/dueline_object.js";
+import { ObjectCore, __wbg_reset_state, poll_task } from "./generated/dueline_object.js";
 import { DuelineError, fromCore, isCoreError, textOf } from "./errors.js";
 
 /**

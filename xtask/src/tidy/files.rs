@@ -6,7 +6,15 @@ use std::path::Path;
 use crate::process::Failure;
 
 /// Folders that hold no source: what builds, tools and servers leave behind.
-const SKIPPED_FOLDERS: &[&str] = &[".git", "target", "node_modules", "dueline-data"];
+const SKIPPED_FOLDERS: &[&str] = &[
+    ".git",
+    "target",
+    "node_modules",
+    "dist",
+    "dist-test",
+    "generated",
+    "dueline-data",
+];
 const TEXT_ENDINGS: &[&str] = &["rs", "md", "toml", "sh", "sql", "ts", "js", "json", "hex"];
 /// Text files known by their name alone.
 const TEXT_NAMES: &[&str] = &["run", ".gitignore", "LICENSE-MIT", "LICENSE-APACHE"];

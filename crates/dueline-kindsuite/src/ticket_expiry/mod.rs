@@ -1,15 +1,19 @@
 //! Tickets: holds on a resource that end once.
 
+mod costs;
 mod ending;
 mod expiry;
+mod golden;
 mod hooks;
 pub mod model;
 mod opening;
 mod sessions;
 mod set_aside;
 
+pub use costs::*;
 pub use ending::*;
 pub use expiry::*;
+pub use golden::*;
 pub use hooks::*;
 pub use opening::*;
 pub use sessions::*;

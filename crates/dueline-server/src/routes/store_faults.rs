@@ -35,12 +35,16 @@ impl DriverHealth for Running {
 }
 
 pub(super) fn faulty() -> (Arc<FaultStore>, Router) {
+    served_by(Arc::new(Running))
+}
+
+fn served_by(driver: Arc<dyn DriverHealth>) -> (Arc<FaultStore>, Router) {
     let clock = ManualClock::new(1_800_000_000_000);
     let memory = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
     let store = Arc::new(FaultStore::new(memory));
     let timers = Timers::new(Arc::clone(&store) as _, test_runtime(&clock));
     let wakes: Arc<dyn WakeStore> = Arc::clone(&store) as _;
-    let service = Service::new(timers, wakes, Arc::new(Running), false);
+    let service = Service::new(timers, wakes, driver, false);
     (store, router(service))
 }
 
@@ -112,6 +116,35 @@ async fn a_request_whose_answer_was_lost_is_one_timer_when_it_is_repeated() {
         let (_, listed) = send(&router, "GET", TIMERS, "none", &json!({})).await;
         assert_eq!(listed["timers"], json!([first]));
     }
+}
+
+/// Held back as a damaged partition is: the others are served, so the server is ready, and says so elsewhere.
+#[tokio::test]
+async fn a_partition_that_is_held_back_is_shown_and_leaves_the_server_ready() {
+    #[derive(Debug)]
+    struct HoldsBack;
+
+    impl DriverHealth for HoldsBack {
+        fn is_running(&self) -> bool {
+            true
+        }
+
+        fn counts(&self) -> DriverCounts {
+            DriverCounts {
+                partitions_held_back: 1,
+                refused_since_ms: Some(0),
+                ..DriverCounts::default()
+            }
+        }
+    }
+
+    let (_, router) = served_by(Arc::new(HoldsBack));
+    let (status, _) = send(&router, "GET", "/readyz", "none", &json!({})).await;
+    assert_eq!(status, 200);
+    let (_, stats) = send(&router, "GET", "/v1/stats", "none", &json!({})).await;
+    let driver = &stats["driver"];
+    assert_eq!(driver["partitions_held_back"], 1, "{stats}");
+    assert_eq!(driver["held_back_since"], "1970-01-01T00:00:00.000Z");
 }
 
 /// Between the two rows that a read of a timer takes, others move it on: more often than the engine

@@ -349,6 +349,14 @@ impl ObjectWorld<'_> {
         }
     }
 
+    /// The number of an alarm, or of ticks that somebody runs by hand.
+    pub(super) fn begin_turn(&mut self) -> u64 {
+        self.recorder.turn();
+        let number = self.next_turn;
+        self.next_turn += 1;
+        number
+    }
+
     fn begin_alarm(&mut self, info: AlarmInfo, is_awaited: bool) {
         let Some(instance) = self.instance() else {
             if is_awaited {
@@ -357,8 +365,7 @@ impl ObjectWorld<'_> {
             return;
         };
         let driver = instance.driver.clone();
-        let number = self.next_alarm;
-        self.next_alarm += 1;
+        let number = self.begin_turn();
         self.alarms.insert(number, is_awaited);
         let ends = self.ends.clone();
         let task = Box::pin(async move {

@@ -30,6 +30,8 @@ pub struct ObjectSpec {
     pub storms: bool,
     /// The platform's wait before it tries a failed alarm again for the first time, in milliseconds.
     pub retry_first_ms: u64,
+    /// How many of a hundred waits for durability end without a word of it.
+    pub sync_percent: u64,
     /// How many rounds an alarm may go.
     pub ticks_max: u32,
 }
@@ -62,6 +64,7 @@ impl ObjectSpec {
             late_percent: rate(40, &[10, 60]),
             per_mille: rate(35, &[5, 20, 100]),
             alarm_percent: rate(30, &[5, 50]),
+            sync_percent: rate(30, &[10, 50]),
             storms: random.chance(50),
             // With the platform's own wait an alarm is given up only behind two minutes.
             retry_first_ms: random.pick(&[2_000, 2_000, 20]),
@@ -74,7 +77,7 @@ impl ObjectSpec {
 
     /// Whether calls of the storage fail.
     pub fn has_faults(&self) -> bool {
-        self.per_mille > 0 || self.alarm_percent > 0
+        self.per_mille > 0 || self.alarm_percent > 0 || self.sync_percent > 0
     }
 
     /// The same platform without anything that goes wrong on it.
@@ -85,6 +88,7 @@ impl ObjectSpec {
             late_percent: 0,
             per_mille: 0,
             alarm_percent: 0,
+            sync_percent: 0,
             ..self
         }
     }
@@ -92,6 +96,7 @@ impl ObjectSpec {
     pub(super) fn faults(&self, seed: u64) -> StorageFaults {
         let mut random = Random::new(seed);
         let (per_mille, alarm_percent) = (self.per_mille, self.alarm_percent);
+        let sync_percent = self.sync_percent;
         let (storms, mut left) = (self.storms, 0);
         StorageFaults::decided_by(move |call| match call {
             StorageCall::Read | StorageCall::Transaction => {
@@ -114,6 +119,9 @@ impl ObjectSpec {
                 left -= 1;
                 Some(StoreErrorKind::Unavailable)
             }
+            StorageCall::Sync => random
+                .chance(sync_percent)
+                .then_some(StoreErrorKind::Unavailable),
             // The platform takes an alarm with the turn that set it, or loses both.
             StorageCall::ConfirmAlarm => None,
         })

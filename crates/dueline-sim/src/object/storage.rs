@@ -73,7 +73,7 @@ impl ObjectStorage for WatchedStorage {
     }
 
     fn sync(&self) -> BoxFuture<'static, Result<(), StoreError>> {
-        let waiting = self.waiting.clone();
+        let (waiting, stage) = (self.waiting.clone(), self.stage.clone());
         let mut synced = self.inner.sync();
         Box::pin(poll_fn(move |context| {
             // The simulated storage asks to be polled at once, however far off its sync is.
@@ -83,6 +83,8 @@ impl ObjectStorage for WatchedStorage {
             if polled.is_pending() {
                 let mut waiting = waiting.0.lock().unwrap_or_else(PoisonError::into_inner);
                 waiting.push(context.waker().clone());
+            } else if matches!(polled, Poll::Ready(Err(_))) {
+                stage.mark("it is not told whether a turn is durable");
             }
             polled
         }))

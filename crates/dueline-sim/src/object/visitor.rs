@@ -21,8 +21,7 @@ impl ObjectWorld<'_> {
         };
         let driver = instance.driver.clone();
         self.recorder.mark("what is due is run by hand");
-        let number = self.next_alarm;
-        self.next_alarm += 1;
+        let number = self.begin_turn();
         let (budget, clock) = (self.node.budget, self.clock.clone());
         let (stage, actor) = (self.stage.recorder.clone(), self.actor.clone());
         let partitions = self.plan.world.partitions;
@@ -31,6 +30,7 @@ impl ObjectWorld<'_> {
             let mut state = engine.start_tick(budget);
             let mut calls = Vec::new();
             for partition in (0..partitions).map(partition) {
+                let open = open_kinds(&driver, &partition).await;
                 let (began, began_ms) = (clock.monotonic(), engine.runtime().now_ms());
                 let tick = run_due_with_state(engine, &partition, &mut state).await;
                 let took = clock.monotonic().saturating_sub(began);
@@ -45,7 +45,8 @@ impl ObjectWorld<'_> {
                     &tick.report,
                 );
                 stage.event(&actor, What::Tick(told));
-                if let Some(wrong) = overslept(&driver, &partition, &tick.report).await {
+                let said = (began_ms, &tick.report);
+                if let Some(wrong) = overslept(&driver, &partition, &open, said).await {
                     stage.wrong(wrong);
                 }
                 calls.extend(tick.calls);
@@ -58,28 +59,37 @@ impl ObjectWorld<'_> {
     }
 }
 
-/// What a driver without stored wakes would sleep through that goes by this report, if anything.
+/// The kinds that run here and are not paused; those of which the storage refuses to tell are left out.
+async fn open_kinds(driver: &ObjectDriver, partition: &Partition) -> Vec<TimerKind> {
+    let registered = driver.engine().registry().iter().map(|(kind, _)| kind);
+    let mut open = Vec::new();
+    for kind in registered.chain([TimerKind::INVALID]) {
+        let pause = PauseKey { kind }.encode();
+        let paused = driver.store().get(partition, &pause).await;
+        if matches!(paused, Ok(None)) {
+            open.push(kind);
+        }
+    }
+    open
+}
+
+/// What a driver without stored wakes would sleep through that goes by this report, if anything. A kind
+/// that was paused when the tick began is not in it: whoever resumes it says so.
 async fn overslept(
     driver: &ObjectDriver,
     partition: &Partition,
-    report: &RunReport,
+    open: &[TimerKind],
+    (began_ms, report): (u64, &RunReport),
 ) -> Option<String> {
-    let engine = driver.engine();
-    let now_ms = engine.runtime().now_ms();
-    let kinds = engine.registry().iter().map(|(kind, _)| kind);
-    for kind in kinds.chain([TimerKind::INVALID]) {
-        // What the storage refuses to tell is not looked at.
-        let pause = PauseKey { kind }.encode();
-        let paused = driver.store().get(partition, &pause).await;
-        if !matches!(paused, Ok(None)) {
-            continue;
-        }
+    let now_ms = driver.engine().runtime().now_ms();
+    for kind in open.iter().copied() {
         let lane = ScanRange::new(TimerKey::lane_start(kind), TimerKey::lane_end(kind), 1);
         let page = driver.store().scan(partition, &lane).await.ok()?;
         let Some(head) = page.rows.first().and_then(|(key, _)| lane_head(key)) else {
             continue;
         };
-        let until_ms = head.due_ms.max(now_ms);
+        // The clock may have been set back meanwhile.
+        let until_ms = head.due_ms.max(began_ms).max(now_ms);
         if report.next_wake_ms.is_none_or(|at_ms| at_ms > until_ms) {
             let next_ms = report.next_wake_ms;
             return Some(format!(

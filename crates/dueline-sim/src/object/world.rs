@@ -89,7 +89,7 @@ pub(super) struct ObjectWorld<'a> {
     pub(super) ends: Ends,
     /// Alarms under way, each with whether the platform waits for it.
     pub(super) alarms: BTreeMap<u64, bool>,
-    pub(super) next_alarm: u64,
+    pub(super) next_turn: u64,
     /// The next alarm, and by how much its delivery is off, in milliseconds.
     pub(super) delivery: Option<(u64, i64)>,
     pub(super) doubts: Doubts,
@@ -163,7 +163,7 @@ impl<'a> ObjectWorld<'a> {
             random,
             ends: Ends::default(),
             alarms: BTreeMap::new(),
-            next_alarm: 1,
+            next_turn: 1,
             delivery: None,
             doubts: Doubts::default(),
             next_request: 1,

@@ -257,6 +257,9 @@ impl ObjectStorage for SimulatedStorage {
         let storage = self.clone();
         let mut inner = self.lock();
         inner.counts.syncs += 1;
+        if let Err(refused) = inner.faults.check(StorageCall::Sync) {
+            return Box::pin(ready(Err(refused)));
+        }
         let open = u64::from(inner.turns.is_open());
         let wanted = inner.ended + open;
         Box::pin(poll_fn(move |context| {

@@ -35,7 +35,7 @@ impl ObjectStore {
             return self.write_with_late_alarm(partition, group).await;
         }
         let marks = take_marks(&mut group);
-        let (done, alarm, sync) = self.write_turn(partition, group, &marks);
+        let (done, alarm, sync) = self.write_turn(partition, &group, &marks);
         let done = self.confirmed(done, alarm).await;
         if let Some(sync) = sync
             && let Err(error) = sync.await
@@ -50,11 +50,11 @@ impl ObjectStore {
     fn write_turn(
         &self,
         partition: &Partition,
-        group: Group,
+        group: &Group,
         effects: &[Vec<u64>],
     ) -> (GroupOutcome, Option<AlarmWrite>, Option<AlarmWrite>) {
         let mut state = self.lock();
-        let earliest_ms = earliest_of(&group);
+        let earliest_ms = earliest_of(group);
         let alarm = match earliest_ms {
             Some(due_ms) => match self.lower(&mut state, due_ms) {
                 Ok(alarm) => alarm,
@@ -65,7 +65,7 @@ impl ObjectStore {
         // A handler that set another alarm is not retried by the platform when it is cut: the mark
         // takes over what the retry would have said.
         let marks = alarm.is_some() && state.is_serving && !state.is_marked;
-        let done = self.commit(&mut state, partition, &group, effects, marks);
+        let done = self.commit(&mut state, partition, group, effects, marks);
         if let Some(due_ms) = earliest_ms {
             state.note_put(due_ms);
         }

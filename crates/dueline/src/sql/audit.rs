@@ -5,7 +5,6 @@
 //! before a restart, is looked for in one walk per kind over its wakes, from the latest back, and
 //! not in one walk per lane: with many overdue lanes that would hold up the writer.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use super::conn::{SqlConn, SqlParam, exists};
@@ -14,11 +13,12 @@ use super::lanes::{column, first_key, insert_wake, is_paused, now_column, wake_p
 use super::statements as sql;
 use super::writer::{Lane, MemoryChange, Writer};
 use crate::kind::TimerKind;
+use crate::ordered::OrderedMap;
 use crate::rows::{TimerKey, class, class_end, class_start, lane_head};
 use crate::store::{AuditPage, Partition, StoreError, WakeRepair};
 
 /// By kind and partition, the latest time at which a lane's wake may lie.
-type Unproven = BTreeMap<u8, BTreeMap<i64, i64>>;
+type Unproven = OrderedMap<u8, OrderedMap<i64, i64>>;
 
 impl Writer {
     /// Looks at the lanes of up to `limit` partitions behind the one given and sets each wake that
@@ -104,7 +104,7 @@ impl Writer {
 }
 
 /// Takes out the lanes of a kind that have a wake early enough.
-fn prove(conn: &dyn SqlConn, kind: u8, lanes: &mut BTreeMap<i64, i64>) -> Result<(), StoreError> {
+fn prove(conn: &dyn SqlConn, kind: u8, lanes: &mut OrderedMap<i64, i64>) -> Result<(), StoreError> {
     let Some(latest) = lanes.values().copied().max() else {
         return Ok(());
     };

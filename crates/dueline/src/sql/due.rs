@@ -8,6 +8,7 @@ use super::conn::{SqlConn, SqlParam, first_int, owned};
 use super::lanes::{column, wake_params};
 use super::{Reads, statements as sql};
 use crate::kind::{KindSet, TimerKind};
+use crate::ordered::sort_by;
 use crate::store::{Partition, PartitionPage, StoreError, Wake, WakeCursor, WakePage};
 
 /// Most wakes of one page, whatever limit was asked for.
@@ -54,6 +55,13 @@ struct Found {
     name: Bytes,
 }
 
+impl Found {
+    /// Where it lies in the order of a page.
+    fn place(&self) -> (i64, u8, i64) {
+        (self.at, self.kind, self.part)
+    }
+}
+
 /// Where the reading of one kind starts: behind this time and partition.
 #[derive(Clone, Copy)]
 struct Start {
@@ -98,7 +106,7 @@ impl Reads<'_> {
             }
             let start = start_of(kind, cursor, cursor_part);
             self.wakes_of(kind, start, until, limit + 1, &mut found, &mut orphans)?;
-            found.sort_unstable_by_key(|wake| (wake.at, wake.kind, wake.part));
+            sort_by(&mut found, |one, other| one.place().cmp(&other.place()));
             if found.len() > limit {
                 // The page is full: of the kinds to come only what is earlier than its end counts.
                 found.truncate(limit + 1);

@@ -5,8 +5,6 @@
 //! settled in one transaction is looked at once, as it stands. For lanes used lately the writer
 //! knows one wake that is stored, so that most puts need no statement.
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
 
 use super::conn::{SqlConn, SqlParam, exists, first_blob};
@@ -16,6 +14,7 @@ use super::writer::Lane;
 use crate::kind::TimerKind;
 use crate::limits::DUE_MS_MAX;
 use crate::mutants::{Mutant, planted};
+use crate::ordered::OrderedMap;
 use crate::rows::{PauseKey, TimerKey, class, class_start, lane_head};
 use crate::store::{Key, StoreError};
 
@@ -113,8 +112,8 @@ pub(super) fn wake_params((part, kind): Lane, at: i64) -> [SqlParam<'static>; 3]
 
 impl Transaction<'_> {
     /// Sets the wakes of the lanes this transaction touched; answers the settled ones.
-    pub(super) fn set_wakes(&mut self) -> Result<BTreeMap<Lane, Option<u64>>, StoreError> {
-        let mut answers = BTreeMap::new();
+    pub(super) fn set_wakes(&mut self) -> Result<OrderedMap<Lane, Option<u64>>, StoreError> {
+        let mut answers = OrderedMap::new();
         let lanes = std::mem::take(&mut self.lanes);
         if lanes.is_empty() {
             return Ok(answers);

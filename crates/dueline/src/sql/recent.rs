@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use crate::ordered::OrderedMap;
 use std::mem;
 use std::ops::RangeInclusive;
 
@@ -6,16 +6,16 @@ use std::ops::RangeInclusive;
 /// full it becomes the old one, and what was old is forgotten. Holds at most twice its capacity.
 #[derive(Debug)]
 pub(super) struct Recent<K, V> {
-    young: BTreeMap<K, V>,
-    old: BTreeMap<K, V>,
+    young: OrderedMap<K, V>,
+    old: OrderedMap<K, V>,
     capacity: usize,
 }
 
 impl<K: Ord + Clone, V: Copy> Recent<K, V> {
     pub(super) fn new(capacity: usize) -> Self {
         Self {
-            young: BTreeMap::new(),
-            old: BTreeMap::new(),
+            young: OrderedMap::new(),
+            old: OrderedMap::new(),
             capacity,
         }
     }

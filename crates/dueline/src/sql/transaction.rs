@@ -1,5 +1,3 @@
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
 
 use super::conn::{SqlConn, SqlParam, exists, first_blob};
@@ -7,6 +5,7 @@ use super::lanes::LaneWork;
 use super::statements as sql;
 use super::writer::{Lane, MemoryChange, Writer};
 use crate::mutants::{Mutant, planted};
+use crate::ordered::OrderedMap;
 use crate::rows::{PauseKey, lane_head};
 use crate::store::{Group, GroupOutcome, Key, Partition, StoreError, Value, validate_group};
 
@@ -19,11 +18,11 @@ pub struct Transaction<'a> {
     pub(super) conn: &'a dyn SqlConn,
     pub(super) writer: &'a mut Writer,
     /// What will be written; `None` deletes. Reads of guards look here first.
-    pub(super) staged: BTreeMap<(i64, Key), Option<Value>>,
-    pub(super) lanes: BTreeMap<Lane, LaneWork>,
+    pub(super) staged: OrderedMap<(i64, Key), Option<Value>>,
+    pub(super) lanes: OrderedMap<Lane, LaneWork>,
     pub(super) change: MemoryChange,
     /// Partitions that lost rows and may be empty now.
-    pub(super) shrunk: BTreeMap<i64, Bytes>,
+    pub(super) shrunk: OrderedMap<i64, Bytes>,
     /// The size at the first batch that puts, and the bytes put since.
     pub(super) size_bytes: Option<u64>,
     groups: Vec<(GroupOutcome, Vec<Lane>)>,
@@ -53,10 +52,10 @@ impl<'a> Transaction<'a> {
         Self {
             conn,
             writer,
-            staged: BTreeMap::new(),
-            lanes: BTreeMap::new(),
+            staged: OrderedMap::new(),
+            lanes: OrderedMap::new(),
             change: MemoryChange::default(),
-            shrunk: BTreeMap::new(),
+            shrunk: OrderedMap::new(),
             size_bytes: None,
             groups: Vec::new(),
         }

@@ -17,6 +17,7 @@ use bytes::Bytes;
 use super::conn::SqlParam;
 use super::statements as sql;
 use super::transaction::Transaction;
+use crate::ordered::sort_by;
 use crate::store::{Batch, BatchOutcome, Key, Precondition, StoreError, Value, Write};
 
 /// The last write of a batch to one key.
@@ -43,7 +44,9 @@ impl Folds {
     /// The folded guards, in list order.
     fn in_order(&self) -> Vec<Fold> {
         let mut all: Vec<Fold> = self.inserts.iter().copied().chain(self.delete).collect();
-        all.sort_unstable_by_key(|fold| fold.precondition);
+        sort_by(&mut all, |one, other| {
+            one.precondition.cmp(&other.precondition)
+        });
         all
     }
 }
@@ -294,7 +297,7 @@ fn effects_of(batch: &Batch) -> Vec<Effect<'_>> {
         })
         .collect();
     // Stable, so the last write to a key, which is now in front, is the one that dedup keeps.
-    effects.sort_by(|one, other| one.key.cmp(other.key));
+    sort_by(&mut effects, |one, other| one.key.cmp(other.key));
     effects.dedup_by(|later, kept| later.key == kept.key);
     effects
 }

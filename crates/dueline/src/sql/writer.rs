@@ -1,8 +1,7 @@
-use std::collections::BTreeMap;
-
 use super::conn::{SqlConn, SqlParam, first_int};
 use super::recent::Recent;
 use super::{SizeLimit, statements as sql};
+use crate::ordered::OrderedMap;
 use crate::store::StoreError;
 
 /// A lane: the partition's id and the kind.
@@ -87,6 +86,6 @@ impl Writer {
 #[derive(Debug, Default)]
 #[must_use]
 pub struct MemoryChange {
-    pub(super) ids: BTreeMap<bytes::Bytes, Option<i64>>,
-    pub(super) armed: BTreeMap<Lane, Option<i64>>,
+    pub(super) ids: OrderedMap<bytes::Bytes, Option<i64>>,
+    pub(super) armed: OrderedMap<Lane, Option<i64>>,
 }

@@ -1,11 +1,11 @@
 //! What is running now, so that a pause can wait for what began before it.
 
-use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
 use super::TimerKind;
+use crate::ordered::OrderedMap;
 use crate::store::Partition;
 
 /// Ticks and calls under way in this process.
@@ -17,7 +17,7 @@ pub(crate) struct Activity {
 #[derive(Debug, Default)]
 struct Table {
     next_id: u64,
-    running: BTreeMap<u64, (Partition, Option<TimerKind>)>,
+    running: OrderedMap<u64, (Partition, Option<TimerKind>)>,
     waiting: Vec<Waker>,
 }
 

@@ -1,8 +1,8 @@
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::TimerKind;
 use crate::mutants::{Mutant, planted};
+use crate::ordered::OrderedMap;
 
 /// How much one tick may do. Every limit works at its smallest value; 0 counts as 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub struct TickState {
     started: Duration,
     fired: u32,
     scanned: u32,
-    per_kind: BTreeMap<TimerKind, u32>,
+    per_kind: OrderedMap<TimerKind, u32>,
 }
 
 impl TickState {
@@ -75,7 +75,7 @@ impl TickState {
             started,
             fired: 0,
             scanned: 0,
-            per_kind: BTreeMap::new(),
+            per_kind: OrderedMap::new(),
         }
     }
 

@@ -5,6 +5,7 @@ use super::tick::TickRun;
 use super::{KindSet, TimerKind};
 use crate::limits::SCAN_RANGES_MAX;
 use crate::mutants::{Mutant, planted};
+use crate::ordered::sort_by;
 use crate::rows::{PauseKey, TimerKey, class, class_end, class_start, lane_head};
 use crate::store::{Key, LaneWake, ScanPage, ScanRange, StoreError};
 
@@ -47,7 +48,7 @@ impl<'a> TickRun<'a> {
                 lane.take_page(range, page);
             }
         }
-        self.lanes.sort_by_key(|lane| lane.kind);
+        sort_by(&mut self.lanes, |one, other| one.kind.cmp(&other.kind));
         Ok(())
     }
 

@@ -1,12 +1,12 @@
 //! The reads of a group: the store with the effects staged so far laid over it.
 
-use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::future::BoxFuture;
 use crate::mutants::{Mutant, planted};
+use crate::ordered::OrderedMap;
 use crate::rows::is_reserved;
 use crate::store::{
     Cursor, Key, NamespaceStore, Partition, ReadStore, ScanPage, ScanRange, StoreError,
@@ -18,7 +18,7 @@ use crate::store::{
 pub(crate) struct Overlay {
     store: Arc<dyn NamespaceStore>,
     partition: Partition,
-    staged: Mutex<BTreeMap<Key, Option<Value>>>,
+    staged: Mutex<OrderedMap<Key, Option<Value>>>,
     reads_under_way: AtomicUsize,
     faulted: AtomicBool,
 }
@@ -68,7 +68,7 @@ impl Overlay {
         self.faulted.swap(false, Ordering::AcqRel)
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Option<Value>>> {
+    fn lock(&self) -> MutexGuard<'_, OrderedMap<Key, Option<Value>>> {
         self.staged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -105,7 +105,7 @@ impl Overlay {
             Some(cursor) => Bound::Included(cursor.position().clone()),
             None => Bound::Excluded(range.end.clone()),
         };
-        let mut rows: BTreeMap<Key, Value> = page.rows.into_iter().collect();
+        let mut rows: OrderedMap<Key, Value> = page.rows.into_iter().collect();
         for (key, value) in staged.range((start, end)) {
             match value {
                 Some(value) => rows.insert(key.clone(), value.clone()),

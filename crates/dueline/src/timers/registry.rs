@@ -1,4 +1,3 @@
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +11,7 @@ use super::{
 use crate::future::contain;
 use crate::limits::GROUP_TIMERS_MAX;
 use crate::mutants::{Mutant, planted};
+use crate::ordered::OrderedMap;
 
 /// Default deadline of an inline fire, in milliseconds.
 pub const INLINE_DEADLINE_MS: u64 = 5_000;
@@ -223,7 +223,7 @@ impl std::error::Error for RegistryError {}
 /// The handlers of a process, by kind.
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
-    kinds: BTreeMap<TimerKind, Registration>,
+    kinds: OrderedMap<TimerKind, Registration>,
 }
 
 impl Registry {

@@ -1,6 +1,5 @@
-use std::collections::BTreeMap;
-
 use super::TimerKind;
+use crate::ordered::OrderedMap;
 use crate::store::{StoreError, StoreErrorKind};
 
 /// What a tick did to the timers of one kind. The counts exclude each other.
@@ -53,7 +52,7 @@ pub struct RunReport {
     /// Counts over all kinds.
     pub total: Counts,
     /// The same counts per kind, ascending.
-    pub per_kind: BTreeMap<TimerKind, Counts>,
+    pub per_kind: OrderedMap<TimerKind, Counts>,
     /// Malformed rows set aside.
     pub quarantined: u64,
     /// Lanes of kinds without a handler here; never written.

@@ -1,16 +1,16 @@
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::registry::{Execution, Registry};
 use super::{KindSet, TimerKind};
 use crate::mutants::{Mutant, planted};
+use crate::ordered::OrderedMap;
 
 /// How many detached calls may be under way: per kind and in all.
 #[derive(Clone, Debug)]
 pub struct Slots {
     all: Arc<Counter>,
-    kinds: Arc<BTreeMap<TimerKind, Arc<Counter>>>,
+    kinds: Arc<OrderedMap<TimerKind, Arc<Counter>>>,
 }
 
 #[derive(Debug)]

@@ -1,6 +1,5 @@
 //! One bounded run over the due timers of one partition.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +10,7 @@ use super::lane::{Closed, DueRow, Lane};
 use super::overlay::Overlay;
 use super::{KindSet, RunReport, TickState, TimerKind};
 use crate::mutants::{Mutant, planted};
+use crate::ordered::{OrderedMap, OrderedSet};
 use crate::rows::TimerKey;
 use crate::store::{Key, NamespaceStore, Partition, ScanRange, StoreError};
 
@@ -34,11 +34,11 @@ pub(super) struct TickRun<'a> {
     /// A timer that was claimed for a cautious run whose end the store then refused.
     pub(super) held_claim: Option<DueRow>,
     /// Timer rows put and deleted by committed batches of this tick.
-    pub(super) put: BTreeSet<Key>,
-    pub(super) removed: BTreeSet<Key>,
+    pub(super) put: OrderedSet<Key>,
+    pub(super) removed: OrderedSet<Key>,
     pub(super) settles: bool,
     pub(super) settled: bool,
-    pub(super) next_wakes: BTreeMap<TimerKind, Option<u64>>,
+    pub(super) next_wakes: OrderedMap<TimerKind, Option<u64>>,
     pub(super) report: RunReport,
     pub(super) calls: Vec<ClaimedCall>,
     shares: Shares,
@@ -72,11 +72,11 @@ impl<'a> TickRun<'a> {
             staged: Staged::default(),
             halvings: 0,
             held_claim: None,
-            put: BTreeSet::new(),
-            removed: BTreeSet::new(),
+            put: OrderedSet::new(),
+            removed: OrderedSet::new(),
             settles: request.wakes.is_some() && store.capabilities().wakes,
             settled: false,
-            next_wakes: BTreeMap::new(),
+            next_wakes: OrderedMap::new(),
             report: RunReport::default(),
             calls: Vec::new(),
             shares: Shares::default(),

@@ -40,6 +40,14 @@ function modules(folder: string, prefix: string): string[] {
     });
 }
 
+/** What was started and has not ended: it must not outlive the tests. */
+const running = new Set<ChildProcess>();
+process.once("exit", () => {
+  for (const child of running) {
+    child.kill("SIGKILL");
+  }
+});
+
 /** What a test wants to run. */
 export interface WorkerdOptions {
   /** The module of the worker, below `dist-test/worker`. */
@@ -78,7 +86,7 @@ const main :Workerd.Worker = (
 
 /** One workerd with its data. */
 export class Workerd {
-  readonly #options: WorkerdOptions;
+  #options: WorkerdOptions;
   readonly data: string;
   #port = 0;
   #process: ChildProcess | undefined;
@@ -96,6 +104,11 @@ export class Workerd {
     return workerd;
   }
 
+  /** What the next start runs in place of the worker so far. */
+  deploy(entry: string): void {
+    this.#options = { ...this.#options, entry };
+  }
+
   /** Starts it over the data there is. */
   async start(): Promise<void> {
     this.#port = await freePort();
@@ -103,7 +116,8 @@ export class Workerd {
     writeFileSync(file, config(this.#options, this.#port, this.data));
     const child = spawn(binary(), ["serve", file], { stdio: ["ignore", "pipe", "pipe"] });
     this.#process = child;
-    process.once("exit", () => child.kill("SIGKILL"));
+    running.add(child);
+    child.once("exit", () => running.delete(child));
     for (const stream of [child.stdout, child.stderr]) {
       stream?.setEncoding("utf8").on("data", (text: string) => {
         this.log += text;
@@ -182,7 +196,12 @@ export class ObjectClient {
 }
 
 /** Asks until the answer is as wanted, or fails with the last answer. */
-export async function until<T>(ask: () => Promise<T>, isWanted: (answer: T) => boolean, withinMs = 20_000): Promise<T> {
+export async function until<T>(
+  ask: () => Promise<T>,
+  isWanted: (answer: T) => boolean,
+  withinMs = 20_000,
+  everyMs = 20,
+): Promise<T> {
   const end = Date.now() + withinMs;
   for (;;) {
     const answer = await ask();
@@ -192,6 +211,6 @@ export async function until<T>(ask: () => Promise<T>, isWanted: (answer: T) => b
     if (Date.now() > end) {
       throw new Error(`still not as wanted: ${JSON.stringify(answer)}`);
     }
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await new Promise((resolve) => setTimeout(resolve, everyMs));
   }
 }

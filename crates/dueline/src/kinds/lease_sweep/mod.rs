@@ -31,6 +31,7 @@
 //! use dueline::timers::{Engine, Registry, TickBudget, run_due};
 //! use dueline_testkit::{ManualClock, block_on, test_runtime};
 //!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let clock = ManualClock::new(1_000);
 //! let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
 //! let (kind, sweep) = LeaseSweep::new(NothingToDrain).entry();
@@ -55,7 +56,7 @@
 //!     assert!(!store.apply(&shard, write).await?.is_committed(), "Ann comes too late");
 //!     Ok(())
 //! })
-//! # .map_err(|error: dueline::timers::TimerError| error.into()) as Result<(), Box<dyn std::error::Error>>
+//! # }
 //! ```
 //!
 //! # Rows

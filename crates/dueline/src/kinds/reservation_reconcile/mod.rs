@@ -36,6 +36,7 @@
 //! use dueline::timers::{Engine, Registry, TickBudget, Timers, run_due};
 //! use dueline_testkit::{ManualClock, block_on, test_runtime};
 //!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let clock = ManualClock::new(1_000);
 //! let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
 //! let runtime = test_runtime(&clock);
@@ -66,7 +67,7 @@
 //!     assert_eq!(late.end(), Some(&End::Abandoned));
 //!     Ok(())
 //! })
-//! # .map_err(|error: dueline::timers::TimerError| error.into()) as Result<(), Box<dyn std::error::Error>>
+//! # }
 //! ```
 //!
 //! # Rows

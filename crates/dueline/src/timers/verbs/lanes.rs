@@ -1,5 +1,4 @@
-use std::collections::BTreeMap;
-
+use crate::ordered::OrderedMap;
 use crate::rows::{DeadKey, TimerKey, class, class_end, class_start, lane_head};
 use crate::store::{Key, Partition, ScanRange};
 use crate::timers::{TimerError, TimerKind, Timers};
@@ -34,7 +33,7 @@ pub struct LaneSummary {
     pub dead: LaneCount,
 }
 
-fn summary_of(lanes: &mut BTreeMap<TimerKind, LaneSummary>, kind: TimerKind) -> &mut LaneSummary {
+fn summary_of(lanes: &mut OrderedMap<TimerKind, LaneSummary>, kind: TimerKind) -> &mut LaneSummary {
     lanes.entry(kind).or_insert(LaneSummary {
         kind,
         first_due_ms: None,
@@ -52,7 +51,7 @@ impl Timers {
     /// # Errors
     /// What the store says.
     pub async fn lanes(&self, partition: &Partition) -> Result<Vec<LaneSummary>, TimerError> {
-        let mut lanes: BTreeMap<TimerKind, LaneSummary> = BTreeMap::new();
+        let mut lanes: OrderedMap<TimerKind, LaneSummary> = OrderedMap::new();
         for (kind, first) in self.kinds_of(partition, class::TIMER).await? {
             let first_due_ms = lane_head(&first).map(|head| head.due_ms);
             let (start, end) = (TimerKey::lane_start(kind), TimerKey::lane_end(kind));

@@ -1,10 +1,9 @@
-use std::collections::BTreeSet;
-
 use super::commit::Commit;
 use super::plan::{Explained, Plan, SeenName};
 use super::{Policy, ScheduleOutcome, Scheduled};
 use crate::limits::{BATCH_BYTES_MAX, BATCH_OPS_MAX};
 use crate::mutants::{Mutant, planted};
+use crate::ordered::OrderedSet;
 use crate::store::{Batch, Key, Partition, StoreError, StoreErrorKind};
 use crate::timers::{Timer, TimerError, Timers};
 
@@ -74,7 +73,7 @@ impl Timers {
         timers: Vec<(Timer, Policy)>,
     ) -> Vec<Answer> {
         let mut answers: Vec<Option<Answer>> = timers.iter().map(|_| None).collect();
-        let mut names = BTreeSet::new();
+        let mut names = OrderedSet::new();
         let mut group = Vec::new();
         let mut bytes = 0_usize;
         for (index, (timer, policy)) in timers.into_iter().enumerate() {
