@@ -33,7 +33,6 @@ pub mod outcome_delivery;
 mod owner;
 mod planned;
 pub mod publication_recheck;
-pub mod reservation_reconcile;
 pub mod quota_rollup;
 pub mod reservation_reconcile;
 mod row;
