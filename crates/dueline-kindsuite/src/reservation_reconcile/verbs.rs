@@ -290,7 +290,7 @@ pub fn the_largest_reservation_ends_within_a_handlers_batch(make: Make<'_>) {
     assert_eq!(setting.end(), Some(End::Abandoned));
     let (ops, bytes) = setting.world.largest_batch();
     assert!(
-        ops <= 16 && bytes <= 512 * 1_024,
+        ops <= 14 && bytes <= 288 * 1_024,
         "{ops} operations, {bytes} bytes"
     );
 }

@@ -26,6 +26,8 @@ pub(super) struct Judge {
     /// Sequences that left without a call: set aside by hand.
     excused: BTreeSet<u64>,
     called: BTreeMap<u64, u16>,
+    /// The attempts that the rows of sequences remember: more than calls if runs were cut before them.
+    tried: BTreeMap<u64, u16>,
     delivered: BTreeSet<Bytes>,
     /// The messages for each target in the order of their sequences: the ids.
     sent: BTreeMap<Partition, Vec<Bytes>>,
@@ -81,6 +83,7 @@ impl Judge {
             mail: BTreeMap::new(),
             excused: BTreeSet::new(),
             called: BTreeMap::new(),
+            tried: BTreeMap::new(),
             delivered: BTreeSet::new(),
             sent: BTreeMap::new(),
             absorbed: BTreeMap::new(),
@@ -111,6 +114,10 @@ impl Judge {
         if key.starts_with(&table(b'o', MAIL)) {
             let sequence = number(key, key.len() - 8);
             self.mail.entry(sequence).or_insert_with(|| id_of(value));
+            let attempt = u16::from_be_bytes(value[1..3].try_into().unwrap());
+            if attempt > 0 {
+                self.tried.insert(sequence, attempt);
+            }
         }
         if key.starts_with(&table(b'o', FERRY)) {
             // The message begins behind the id, with its version and target.
@@ -197,7 +204,9 @@ impl Judge {
     pub(super) fn called(&mut self, delivery: &Delivery, is_taken: bool) {
         let sequence = delivery.sequence;
         let passed = self.mail.range(..sequence).find(|(earlier, _)| {
-            !self.called.contains_key(earlier) && !self.excused.contains(earlier)
+            !self.called.contains_key(earlier)
+                && !self.tried.contains_key(earlier)
+                && !self.excused.contains(earlier)
         });
         if let Some((earlier, _)) = passed {
             self.broken
@@ -209,7 +218,8 @@ impl Judge {
         }
         let calls = self.called.entry(sequence).or_default();
         *calls += 1;
-        if delivery.attempt > *calls {
+        let tried = self.tried.get(&sequence).copied().unwrap_or(0);
+        if delivery.attempt > (*calls).max(tried + 1) {
             self.broken.push(format!(
                 "{sequence}: attempt {} in call {calls}",
                 delivery.attempt
