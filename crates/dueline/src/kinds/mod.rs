@@ -14,6 +14,8 @@
 //! | [`publication_recheck`] | 12 | a record released only when all its dependencies are visible |
 //! | [`reservation_reconcile`] | 9 | what is reserved ends once: committed, aborted, or abandoned at its deadline |
 //!
+//! Under the feature `test-faults` there is `test_kind` (255) too: timers that fail on demand.
+//!
 //! # What they share
 //! * **One key space.** Rows are of class `b`: `62 00`, the kind's number, a letter for the table, and the
 //!   fields; `FORMAT.md` has every row with golden bytes. No application key looks like that, so a kind
@@ -37,6 +39,8 @@ pub mod publication_recheck;
 pub mod quota_rollup;
 pub mod reservation_reconcile;
 mod row;
+#[cfg(feature = "test-faults")]
+pub mod test_kind;
 pub mod ticket_expiry;
 
 pub use planned::Planned;
