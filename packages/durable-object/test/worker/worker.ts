@@ -1,6 +1,5 @@
 // The worker under test: an object per theme, driven over HTTP by the tests.
-import { TimerObject, Timers, dead, detached, done, reschedule, retry, type Handlers } from "@dueline/durable-object";
-import { DurableObject } from "cloudflare:workers";
+import { TimerObject, dead, detached, done, reschedule, retry, type Handlers } from "@dueline/durable-object";
 import { answer } from "./answer.js";
 
 type Kinds = {
@@ -147,8 +146,8 @@ export class Everything extends TimerObject<Kinds> {
   }
 }
 
-void Timers;
-void DurableObject;
+export { Adopted } from "./adopted.js";
+export { Counted } from "./counted.js";
 
 export default {
   async fetch(request: Request, env: Record<string, DurableObjectNamespace>): Promise<Response> {
