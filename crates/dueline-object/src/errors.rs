@@ -1,5 +1,6 @@
 //! Errors, from the platform's to those that the package turns into its own.
 
+use std::error::Error as StdError;
 use std::fmt;
 
 use dueline::store::{StoreError, StoreErrorKind};
@@ -19,8 +20,14 @@ pub(crate) fn text_of(thrown: &JsValue) -> String {
 }
 
 /// The platform's error behind one of ours, for logs.
-#[derive(Debug)]
 struct Thrown(String);
+
+// Without the escapes that the derived form would print: their tables are a part of the module.
+impl fmt::Debug for Thrown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
 
 impl fmt::Display for Thrown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -28,19 +35,24 @@ impl fmt::Display for Thrown {
     }
 }
 
-impl std::error::Error for Thrown {}
+impl StdError for Thrown {}
 
 /// An error of the database by its code, which the platform writes into the message.
 pub(crate) fn store_error(thrown: &JsValue) -> StoreError {
     let text = text_of(thrown);
-    let (kind, detail) = if text.contains("SQLITE_FULL") {
+    // The code is a word of the message, between signs.
+    let is = |code: &str| {
+        let mut words = text.split(|c: char| c != '_' && !c.is_ascii_alphanumeric());
+        words.any(|word| word == code)
+    };
+    let (kind, detail) = if is("SQLITE_FULL") {
         (StoreErrorKind::Full, "the object's database is full")
-    } else if text.contains("SQLITE_TOOBIG") {
+    } else if is("SQLITE_TOOBIG") {
         (
             StoreErrorKind::Invalid,
             "a row is too large for the platform",
         )
-    } else if text.contains("SQLITE_CORRUPT") || text.contains("SQLITE_NOTADB") {
+    } else if is("SQLITE_CORRUPT") || is("SQLITE_NOTADB") {
         (StoreErrorKind::Corrupt, "the object's database is damaged")
     } else {
         (
@@ -99,22 +111,20 @@ pub(crate) fn thrown_store_error(error: &StoreError) -> JsValue {
         StoreErrorKind::Unknown => "unknown_outcome",
         _ => "unavailable",
     };
-    coded(code, &with_causes(error), &[])
+    coded(code, &with_causes(error.to_string(), error.source()), &[])
 }
 
 pub(crate) fn thrown_alarm_error(error: &AlarmError) -> JsValue {
-    coded("unavailable", &with_causes(error), &[])
+    let text = error.to_string();
+    // The text has that of the store's error in it.
+    let cause = error.source().and_then(StdError::source);
+    coded("unavailable", &with_causes(text, cause), &[])
 }
 
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
+fn with_causes(mut text: String, mut cause: Option<&dyn StdError>) -> String {
     while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text.push_str(": ");
-            text.push_str(&more);
-        }
+        text.push_str(": ");
+        text.push_str(&error.to_string());
         cause = error.source();
     }
     text

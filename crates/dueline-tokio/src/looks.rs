@@ -94,11 +94,13 @@ impl Looks {
     /// behind an earlier wake of its lane when the wakes were read. A wake that nobody knows of would
     /// stay in the store for good if its row goes before its time.
     pub(crate) fn settled(&self, lanes: impl Iterator<Item = (TimerKind, Option<u64>)>) {
-        let now_ms = self.lock().now_ms();
-        // A planted bug: what lies ahead is taken for told of before.
-        let is_told = |at_ms| at_ms > now_ms && planted(Mutant::SettledWakesUnnoted);
+        let until_ms = if planted(Mutant::SettledWakesUnnoted) {
+            self.lock().now_ms()
+        } else {
+            u64::MAX
+        };
         let left = lanes.filter_map(|(kind, at_ms)| Some((kind, at_ms?)));
-        self.lower(left.filter(|(_, at_ms)| !is_told(*at_ms)));
+        self.lower(left.filter(|(_, at_ms)| *at_ms <= until_ms));
     }
 
     /// The pause of these kinds has ended, and the store has set the wakes of their lanes: at the first

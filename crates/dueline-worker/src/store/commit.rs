@@ -91,7 +91,7 @@ impl ObjectStore {
             }
             let mut transaction = Transaction::new(conn, writer);
             transaction.run_with(partition, group, &mut |index| {
-                let Err(effect) = self.do_effects(effects, index) else {
+                let Err(effect) = self.do_effects(conn, effects, index) else {
                     return Ok(());
                 };
                 let error = effect.error.clone();
@@ -174,6 +174,21 @@ impl ObjectStore {
             None => None,
         };
         Ok((page, alarm))
+    }
+
+    /// Leaves that mark in the turn in which an alarm is restored: the instance may have been made for the
+    /// very alarm that is missed, and takes the place of its retry. If that fails the alarm counts more.
+    pub(super) fn leave_mark(&self, state: &mut State) {
+        if state.is_marked || planted(Mutant::AlarmRestoredUnmarked) {
+            return;
+        }
+        let left = self
+            .storage
+            .transaction(&mut |conn| schema::set_unclean_mark(conn, true));
+        match left {
+            Ok(()) => state.is_marked = true,
+            Err(error) => tracing::warn!(%error, "a restored alarm leaves no mark"),
+        }
     }
 
     /// Takes the mark away that a handler left when it set another alarm. If that fails it stays, and

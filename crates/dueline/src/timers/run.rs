@@ -354,7 +354,7 @@ fn cut_reason(timer: &DueTimer) -> String {
     let attempt = timer.header().attempt;
     let mut reason = format!("attempt {attempt} was cut: its claim ended without an outcome");
     if let Some(failure) = timer.last_error()
-        && !failure.error.contains("was cut: ")
+        && !failure.error.split(' ').any(|word| word == "cut:")
     {
         reason.push_str("; the last error before that: ");
         reason.push_str(&failure.error);
