@@ -9,6 +9,7 @@ dueline_kindsuite::on_stores!(test_kind;
     so_many_failures_come_before_success,
     a_panic_is_a_failure,
     as_many_failures_as_attempts_end_in_the_dead_class,
+    a_requeued_timer_goes_on_in_its_script,
     a_script_goes_on_in_another_process,
     an_uncharged_failure_never_ends_in_the_dead_class,
     a_lost_guard_is_planned_again,

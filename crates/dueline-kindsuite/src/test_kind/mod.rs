@@ -159,6 +159,20 @@ pub fn as_many_failures_as_attempts_end_in_the_dead_class(make: Make<'_>) {
     }
 }
 
+/// Its attempts are back, and its script goes on: the fourth run succeeds.
+pub fn a_requeued_timer_goes_on_in_its_script(make: Make<'_>) {
+    let rig = Rig::new(make, |_, kind| kind.inline());
+    rig.schedule(&Script::new().then(Fault::Error, 3));
+    let ticks = [rig.tick(), rig.tick(), rig.tick()];
+    assert_eq!(ticks[2].dead, 1);
+    let (timers, partition) = (&rig.world.timers, &rig.world.partition);
+    let dead = block_on(timers.dead(partition, Some(TEST_KIND), None, 10)).unwrap();
+    let requeued = block_on(timers.requeue(partition, &dead.dead[0].id)).unwrap();
+    assert!(requeued.is_some());
+    assert_eq!(rig.tick().fired, 1);
+    assert_eq!(rig.successes(), 1);
+}
+
 /// Attempts that are stored tell a new process where the script stands.
 pub fn a_script_goes_on_in_another_process(make: Make<'_>) {
     let rig = Rig::new(make, |_, kind| kind.inline());
