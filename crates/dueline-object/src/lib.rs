@@ -14,6 +14,7 @@
 //! | `handler`, `outcome` | a handler in JavaScript as a handler of the engine |
 //! | `object`, `verbs`, `kinds` | what the package calls |
 //! | `records`, `errors` | what it is given back |
+//! | `suite_storage` | the same storage without a host, for suites of tests |
 //!
 //! # Numbers and bytes
 //! Times are JavaScript numbers: the latest due is below 2^53. Generations have 64 bits and are decimal
@@ -43,7 +44,11 @@ mod outcome;
 mod platform;
 mod records;
 mod storage;
+#[cfg(feature = "suite")]
+mod suite_storage;
 mod tasks;
 mod verbs;
 
 pub use object::ObjectCore;
+#[cfg(feature = "suite")]
+pub use suite_storage::SuiteStorage;

@@ -17,27 +17,65 @@ use crate::connection::Connection;
 use crate::errors::{store_error, text_of, unavailable};
 use crate::platform::{Host, Sql, Storage};
 
-/// The platform's storage of one object.
-pub(crate) struct PlatformStorage {
+/// The database of one object.
+pub(crate) struct Database {
     storage: Storage,
     sql: Sql,
-    host: Host,
     clock: Arc<dyn Clock>,
 }
 
-impl PlatformStorage {
-    pub(crate) fn new(storage: Storage, host: Host, clock: Arc<dyn Clock>) -> Self {
+impl Database {
+    pub(crate) fn new(storage: Storage, clock: Arc<dyn Clock>) -> Self {
         let sql = storage.sql();
         Self {
             storage,
             sql,
-            host,
             clock,
         }
     }
 
     fn connection(&self) -> Connection<'_> {
         Connection::new(&self.sql, &self.clock)
+    }
+
+    pub(crate) fn read(&self, task: &mut SqlTask<'_>) -> Result<(), StoreError> {
+        task(&self.connection())
+    }
+
+    pub(crate) fn transaction(&self, task: &mut SqlTask<'_>) -> Result<(), StoreError> {
+        let mut refused = None;
+        let done = self.storage.transaction_sync(&mut || {
+            task(&self.connection()).map_or_else(
+                |error| {
+                    refused = Some(error);
+                    // Whatever is thrown rolls back.
+                    Err(JsValue::from_str("rolled back"))
+                },
+                |()| Ok(JsValue::UNDEFINED),
+            )
+        });
+        match (refused, done) {
+            (Some(error), _) => Err(error),
+            (None, Ok(_)) => Ok(()),
+            (None, Err(error)) => Err(store_error(&error)),
+        }
+    }
+}
+
+/// The platform's storage of one object.
+pub(crate) struct PlatformStorage {
+    storage: Storage,
+    database: Database,
+    host: Host,
+}
+
+impl PlatformStorage {
+    pub(crate) fn new(storage: Storage, host: Host, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            database: Database::new(storage.clone(), clock),
+            storage,
+            host,
+        }
     }
 }
 
@@ -58,26 +96,11 @@ fn written(promise: Result<Promise, JsValue>) -> Result<AlarmWrite, StoreError> 
 
 impl ObjectStorage for PlatformStorage {
     fn read(&self, task: &mut SqlTask<'_>) -> Result<(), StoreError> {
-        task(&self.connection())
+        self.database.read(task)
     }
 
     fn transaction(&self, task: &mut SqlTask<'_>) -> Result<(), StoreError> {
-        let mut refused = None;
-        let done = self.storage.transaction_sync(&mut || {
-            task(&self.connection()).map_or_else(
-                |error| {
-                    refused = Some(error);
-                    // Whatever is thrown rolls back.
-                    Err(JsValue::from_str("rolled back"))
-                },
-                |()| Ok(JsValue::UNDEFINED),
-            )
-        });
-        match (refused, done) {
-            (Some(error), _) => Err(error),
-            (None, Ok(_)) => Ok(()),
-            (None, Err(error)) => Err(store_error(&error)),
-        }
+        self.database.transaction(task)
     }
 
     fn get_alarm(&self) -> BoxFuture<'static, Result<Option<u64>, StoreError>> {

@@ -72,6 +72,7 @@ mod error;
 #[doc(hidden)]
 pub mod fuzzing;
 mod guard;
+mod mutants;
 mod routes;
 mod server;
 mod service;

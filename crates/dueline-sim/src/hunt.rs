@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use dueline_sim::{MARKS, OBJECT_MARKS, OBJECTS, Plan, judge};
+use dueline_sim::{MARKS, OBJECT_MARKS, OBJECTS, Plan, Verdict, judge};
 
 /// After so many failing seeds there is enough to look at.
 const FAILING_MAX: usize = 10;
@@ -21,26 +21,80 @@ const FAILING_MAX: usize = 10;
 const MARKS_WITHIN: u64 = 1_000;
 const OBJECT_MARKS_WITHIN: u64 = 3_000;
 
+/// One seed in so many of a hunt plays an object.
+const OBJECT_EVERY: u64 = 4;
+
+/// Which seeds are run.
+#[derive(Clone, Copy)]
+enum Order {
+    /// One after the other.
+    InARow,
+    /// The same, but some play an object.
+    Mixed,
+}
+
+/// What the worlds of one sort came by.
+#[derive(Default)]
+struct Worlds {
+    done: u64,
+    marks: BTreeMap<&'static str, u64>,
+}
+
 #[derive(Default)]
 struct Found {
     failing: BTreeMap<u64, Vec<String>>,
-    marks: BTreeMap<&'static str, u64>,
+    nodes: Worlds,
+    objects: Worlds,
     events: u64,
+}
+
+impl Found {
+    fn take(&mut self, seed: u64, verdict: Verdict) {
+        self.events += verdict.events.len() as u64;
+        let worlds = if seed >= OBJECTS {
+            &mut self.objects
+        } else {
+            &mut self.nodes
+        };
+        worlds.done += 1;
+        for (mark, times) in verdict.marks {
+            *worlds.marks.entry(mark).or_insert(0) += times;
+        }
+        if !verdict.broken.is_empty() {
+            self.failing.insert(seed, verdict.broken);
+        }
+    }
+}
+
+impl Worlds {
+    /// Prints the places that were reached; says which of these were not, if enough worlds were played.
+    fn unreached(&self, places: &[&'static str], within: u64) -> Vec<&'static str> {
+        for (mark, times) in &self.marks {
+            println!("{times:>12}  {mark}");
+        }
+        let is_unreached = |mark: &&str| self.done >= within && !self.marks.contains_key(mark);
+        places.iter().copied().filter(is_unreached).collect()
+    }
 }
 
 /// Runs so many seeds from this one on.
 pub(crate) fn seeds(first: u64, count: u64, threads: usize) -> ExitCode {
-    work(first, count, None, threads)
+    work((first, Order::InARow), count, None, threads)
 }
 
 /// Runs seeds for so long, from one that depends on the time.
 pub(crate) fn hunt(time: Duration, threads: usize) -> ExitCode {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let first = since.map_or(0, |since| since.as_secs()) << 24;
-    work(first, u64::MAX, Some(time), threads)
+    work((first, Order::Mixed), u64::MAX, Some(time), threads)
 }
 
-fn work(first: u64, count: u64, time: Option<Duration>, threads: usize) -> ExitCode {
+fn work(
+    (first, order): (u64, Order),
+    count: u64,
+    time: Option<Duration>,
+    threads: usize,
+) -> ExitCode {
     let threads = match threads {
         0 => thread::available_parallelism().map_or(1, NonZeroUsize::get),
         threads => threads,
@@ -58,49 +112,36 @@ fn work(first: u64, count: u64, time: Option<Duration>, threads: usize) -> ExitC
                     if place >= count {
                         return;
                     }
-                    let seed = first.wrapping_add(place);
+                    let seed = match order {
+                        Order::Mixed if place % OBJECT_EVERY == 0 => OBJECTS | (first + place),
+                        Order::Mixed | Order::InARow => first.wrapping_add(place),
+                    };
                     let verdict = judge(&Plan::of(seed));
                     let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-                    found.events += verdict.events.len() as u64;
-                    for (mark, times) in verdict.marks {
-                        *found.marks.entry(mark).or_insert(0) += times;
-                    }
-                    if !verdict.broken.is_empty() {
-                        found.failing.insert(seed, verdict.broken);
-                        stop.fetch_or(found.failing.len() >= FAILING_MAX, Ordering::Relaxed);
-                    }
+                    found.take(seed, verdict);
+                    stop.fetch_or(found.failing.len() >= FAILING_MAX, Ordering::Relaxed);
                 }
             });
         }
     });
-    let done = next.load(Ordering::Relaxed).min(count);
     let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    report(&found, first, done, (began.elapsed(), threads))
+    report(&found, began.elapsed(), threads)
 }
 
-fn report(found: &Found, first: u64, done: u64, (took, threads): (Duration, usize)) -> ExitCode {
-    for (mark, times) in &found.marks {
-        println!("{times:>12}  {mark}");
-    }
+fn report(found: &Found, took: Duration, threads: usize) -> ExitCode {
+    let mut unreached = found.nodes.unreached(MARKS, MARKS_WITHIN);
+    unreached.extend(found.objects.unreached(OBJECT_MARKS, OBJECT_MARKS_WITHIN));
     for (seed, broken) in &found.failing {
         println!("seed {seed}: {}", broken.join(&format!("\nseed {seed}: ")));
     }
-    let (marks, within) = if first >= OBJECTS {
-        (OBJECT_MARKS, OBJECT_MARKS_WITHIN)
-    } else {
-        (MARKS, MARKS_WITHIN)
-    };
-    let unreached: Vec<&str> = marks
-        .iter()
-        .copied()
-        .filter(|mark| done >= within && !found.marks.contains_key(mark))
-        .collect();
     if !unreached.is_empty() {
         println!("never reached: {}", unreached.join("; "));
     }
+    let done = found.nodes.done + found.objects.done;
     let rate = done as f64 / took.as_secs_f64().max(0.001);
     println!(
-        "{done} seeds, {} failing, {} events, {:.1} s, {rate:.0} seeds/s, {:.0} a thread",
+        "{done} seeds, {} of objects, {} failing, {} events, {:.1} s, {rate:.0} seeds/s, {:.0} a thread",
+        found.objects.done,
         found.failing.len(),
         found.events,
         took.as_secs_f64(),

@@ -60,6 +60,7 @@ pub const OBJECT_MARKS: &[&str] = &[
     "an alarm comes early",
     "an alarm comes late",
     "an alarm comes twice",
+    "an alarm is given up",
     "an alarm is lost",
     "an alarm is refused",
     "an alarm is restored",
@@ -67,4 +68,6 @@ pub const OBJECT_MARKS: &[&str] = &[
     "an answer goes with its turn",
     "an object is evicted",
     "an object traps",
+    "it is not told whether a turn is durable",
+    "what is due is run by hand",
 ];

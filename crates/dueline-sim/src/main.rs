@@ -6,6 +6,8 @@
     reason = "what it prints is its output"
 )]
 
+#[cfg(dueline_mutants)]
+mod elsewhere;
 mod hunt;
 #[cfg(dueline_mutants)]
 mod mutants;
@@ -58,7 +60,7 @@ enum Command {
         #[arg(long)]
         objects: bool,
     },
-    /// Seeds that nobody has tried, for so long.
+    /// Seeds that nobody has tried, for so long; every fourth plays an object.
     Hunt {
         /// For how long.
         #[arg(long, default_value_t = 10)]
@@ -75,7 +77,12 @@ enum Command {
         /// Most seeds for each.
         #[arg(long, default_value_t = 20_000)]
         seeds: u64,
+        /// In worlds of objects alone, also those that are no bugs of their driver.
+        #[arg(long)]
+        objects: bool,
     },
+    /// The tests that catch the bugs which no seed can show.
+    Elsewhere,
     /// Cuts the plan of a failing seed down to what it needs.
     Shrink {
         /// The seed.
@@ -85,7 +92,7 @@ enum Command {
         #[arg(long)]
         mutant: Option<String>,
     },
-    /// The trace hashes of ten fixed seeds: the same in every build.
+    /// The trace hashes of ten fixed seeds, four of them of objects: the same in every build.
     Hashes,
 }
 
@@ -109,10 +116,15 @@ fn main() -> ExitCode {
         Command::Hunt { minutes, threads } => {
             hunt::hunt(Duration::from_secs(60 * minutes), threads)
         }
-        Command::Mutants { only, seeds } => mutants_command(only.as_deref(), seeds),
+        Command::Mutants {
+            only,
+            seeds,
+            objects,
+        } => mutants_command(only.as_deref(), seeds, objects),
+        Command::Elsewhere => elsewhere_command(),
         Command::Shrink { seed, mutant } => with_planted(mutant.as_deref(), || cut(seed)),
         Command::Hashes => {
-            for seed in 1_000..1_010 {
+            for seed in (1_000..1_006).chain(OBJECTS + 1_000..OBJECTS + 1_004) {
                 let verdict = judge(&Plan::of(seed));
                 println!(
                     "trace hash {:016x} of seed {seed}",
@@ -186,12 +198,22 @@ fn with_planted(mutant: Option<&str>, then: impl FnOnce() -> ExitCode) -> ExitCo
 }
 
 #[cfg(dueline_mutants)]
-fn mutants_command(only: Option<&str>, seeds: u64) -> ExitCode {
-    mutants::all(only, seeds)
+fn mutants_command(only: Option<&str>, seeds: u64, objects: bool) -> ExitCode {
+    mutants::all(only, seeds, objects)
+}
+
+#[cfg(dueline_mutants)]
+fn elsewhere_command() -> ExitCode {
+    mutants::elsewhere()
 }
 
 #[cfg(not(dueline_mutants))]
-fn mutants_command(_: Option<&str>, _: u64) -> ExitCode {
+fn elsewhere_command() -> ExitCode {
+    without_bugs()
+}
+
+#[cfg(not(dueline_mutants))]
+fn mutants_command(_: Option<&str>, _: u64, _: bool) -> ExitCode {
     without_bugs()
 }
 

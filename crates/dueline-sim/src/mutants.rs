@@ -5,77 +5,26 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use dueline::mutants::{Mutant, narrow_generations, plant};
-use dueline_sim::{Plan, judge};
+use dueline_sim::{OBJECTS, Plan, judge};
 
-/// Bugs that no run of the native driver can show, and the test that catches each. What cannot be
-/// simulated here is a tick without stored wakes, a budget of several partitions, and an object.
-const ELSEWHERE: &[(Mutant, &str)] = &[
-    // Breaks only what a user's own write has broken before.
-    (
-        Mutant::MoveWithoutNameGuard,
-        "dueline/tests/behaviour/moves.rs: a_timer_whose_name_row_is_damaged_fires_by_its_own_row",
-    ),
-    // A tick with stored wakes reads the lanes that were woken, and none of an unknown kind.
-    (
-        Mutant::UnknownKindWritten,
-        "dueline/tests/behaviour/fairness.rs: \
-         six_hundred_rows_of_an_unknown_kind_are_never_written_and_delay_nothing",
-    ),
-    (
-        Mutant::UnknownRowsHideKinds,
-        "dueline/tests/behaviour/budgets.rs: many_lanes_share_the_rows_that_a_tick_may_read",
-    ),
-    // A tick with stored wakes reads no more rows of a kind than it may run.
-    (
-        Mutant::CappedKindStopsTick,
-        "dueline/tests/behaviour/budgets.rs: \
-         a_registration_lowers_the_cap_of_its_kind_and_never_raises_it",
-    ),
-    // A turn of the driver is one partition, which begins with a whole budget.
-    (
-        Mutant::SpentBudgetSleeps,
-        "dueline/tests/behaviour/budgets.rs: \
-         partitions_share_one_allowance_and_the_last_is_told_to_come_back_now",
-    ),
-    // For drivers without stored wakes.
-    (
-        Mutant::EarliestMissesResume,
-        "dueline/tests/scheduling/plan.rs: the_earliest_timer_of_a_batch_is_what_it_makes_due",
-    ),
-    (
-        Mutant::NextWakeMissesLanes,
-        "dueline/tests/behaviour/firing.rs: \
-         a_timer_of_a_kind_that_had_none_before_the_tick_lowers_the_wake",
-    ),
-    (
-        Mutant::AlarmSetLate,
-        "dueline-worker/tests/teeth.rs: an_alarm_that_is_set_after_its_commit_is_caught",
-    ),
-    (
-        Mutant::AlarmReadBeforeSet,
-        "dueline-worker/tests/teeth.rs: \
-         heads_that_are_read_in_another_turn_than_the_alarm_is_set_in_are_caught",
-    ),
-    (
-        Mutant::AlarmAtServed,
-        "dueline-worker/tests/teeth.rs: an_alarm_at_the_time_that_is_served_is_caught",
-    ),
-    (
-        Mutant::AlarmFailureThrown,
-        "dueline-worker/tests/teeth.rs: a_timers_failure_that_is_thrown_is_caught",
-    ),
-    (
-        Mutant::AlarmNotRestored,
-        "dueline-worker/tests/teeth.rs: an_alarm_that_nobody_restores_is_caught",
-    ),
-    (
-        Mutant::AlarmBudgetPerPartition,
-        "dueline-worker/tests/teeth.rs: a_budget_for_each_partition_is_caught",
-    ),
-    (
-        Mutant::AlarmCautionIgnored,
-        "dueline-worker/tests/teeth.rs: a_tick_behind_a_crash_that_is_like_any_other_is_caught",
-    ),
+use crate::elsewhere::ELSEWHERE;
+
+/// Bugs that only the seeds of objects show: those of their driver, and what nobody else has: a budget
+/// of several partitions, ticks without stored wakes, and one alarm for all that a batch makes due.
+const OF_OBJECTS: &[Mutant] = &[
+    Mutant::EarliestMissesResume,
+    Mutant::NextWakeMissesLanes,
+    Mutant::SpentBudgetSleeps,
+    Mutant::UnknownKindWritten,
+    Mutant::AlarmSetLate,
+    Mutant::AlarmReadBeforeSet,
+    Mutant::AlarmAtServed,
+    Mutant::AlarmFailureThrown,
+    Mutant::AlarmDeleteThrown,
+    Mutant::AlarmNotRestored,
+    Mutant::AlarmRestoredUnmarked,
+    Mutant::AlarmBudgetPerPartition,
+    Mutant::AlarmCautionIgnored,
 ];
 
 /// Runs something on this thread with a bug planted, if one is named.
@@ -126,8 +75,16 @@ fn invariant_of(broken: &String) -> String {
         .to_owned()
 }
 
-/// Plants each bug in turn.
-pub(crate) fn all(only: Option<&str>, seeds: u64) -> ExitCode {
+/// Prints the tests that catch the others, one a line, its fields apart by tabs.
+pub(crate) fn elsewhere() -> ExitCode {
+    for found in ELSEWHERE {
+        println!("elsewhere\t{}", found.fields().join("\t"));
+    }
+    ExitCode::SUCCESS
+}
+
+/// Plants each bug in turn; with `objects` in worlds of objects, whatever it is a bug of.
+pub(crate) fn all(only: Option<&str>, seeds: u64, objects: bool) -> ExitCode {
     let mut escaped = Vec::new();
     let (mut caught, mut most, mut elsewhere) = (0, 0, 0);
     let began = Instant::now();
@@ -135,19 +92,22 @@ pub(crate) fn all(only: Option<&str>, seeds: u64) -> ExitCode {
         .iter()
         .filter(|mutant| only.is_none_or(|only| mutant.name() == only));
     for mutant in chosen {
-        let test = ELSEWHERE.iter().find(|(it, _)| it == mutant);
-        if let Some((_, test)) = test.filter(|_| only.is_none()) {
+        let found = ELSEWHERE.iter().find(|it| it.mutant == *mutant);
+        if let Some(found) = found.filter(|_| only.is_none() && !objects) {
             elsewhere += 1;
-            println!("{:<34} not here: {test}", mutant.name());
+            println!("{:<34} not here: {found}", mutant.name());
             continue;
         }
-        let catch = (0..seeds).find_map(|seed| Some((seed, catches(*mutant, seed)?)));
+        let in_objects = objects || OF_OBJECTS.contains(mutant);
+        let first = if in_objects { OBJECTS } else { 0 };
+        let catch = (0..seeds).find_map(|seed| Some((seed, catches(*mutant, first + seed)?)));
         match catch {
             Some((seed, broken)) => {
                 caught += 1;
                 most = most.max(seed + 1);
                 let short: String = broken.chars().take(110).collect();
-                println!("{:<34} seed {seed:>6}  {short}", mutant.name());
+                let of = if in_objects { "object" } else { "seed" };
+                println!("{:<34} {of:<6} {seed:>6}  {short}", mutant.name());
             }
             None => {
                 println!("{:<34} ESCAPED {seeds} seeds", mutant.name());

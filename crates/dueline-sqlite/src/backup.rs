@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::{BackupError, store_error};
+use crate::mutants::{Mutant, planted};
 use crate::shared::Shared;
 
 /// Copies the database to a new file while it is in use.
@@ -34,7 +35,9 @@ pub(crate) fn backup(shared: &Shared, path: &Path) -> Result<(), BackupError> {
 /// Removes what an unfinished copy left, its journal too. Best effort: the error that counts is the
 /// one at hand.
 fn discard(partial: &Path) {
-    for suffix in ["", "-journal", "-wal", "-shm"] {
+    let left = ["", "-journal", "-wal", "-shm"];
+    let is_copy_alone = planted(Mutant::FailedBackupLeavesJournal);
+    for suffix in left.iter().take(if is_copy_alone { 1 } else { left.len() }) {
         let mut name = partial.as_os_str().to_owned();
         name.push(suffix);
         drop(fs::remove_file(PathBuf::from(name)));

@@ -87,6 +87,7 @@ mod inbox;
 pub mod inspect;
 mod left_log;
 mod lock;
+mod mutants;
 mod oneshot;
 mod open;
 mod options;

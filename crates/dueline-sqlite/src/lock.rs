@@ -3,6 +3,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::error::OpenError;
+use crate::mutants::{Mutant, planted};
 
 /// The lock that makes one process the writer of a database: a file beside it, locked while the
 /// store is open. The file stays; the system ends the lock with the process, however it dies.
@@ -68,6 +69,9 @@ impl Drop for FileLock {
 /// Ends a lock. Closing the file would not always do: a program that this one is just starting has the
 /// file too, for the moment until it runs.
 fn release(locked: &File) {
+    if planted(Mutant::LockLeftToItsFile) {
+        return;
+    }
     if let Err(error) = locked.unlock() {
         tracing::warn!(%error, "a lock is left to end with its file");
     }

@@ -98,8 +98,6 @@ mod entropy;
 mod fault_store;
 mod handler;
 pub mod model;
-#[cfg(dueline_mutants)]
-mod mutants;
 mod partition;
 
 pub use block_on::block_on;

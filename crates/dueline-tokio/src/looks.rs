@@ -94,7 +94,13 @@ impl Looks {
     /// behind an earlier wake of its lane when the wakes were read. A wake that nobody knows of would
     /// stay in the store for good if its row goes before its time.
     pub(crate) fn settled(&self, lanes: impl Iterator<Item = (TimerKind, Option<u64>)>) {
-        self.lower(lanes.filter_map(|(kind, at_ms)| Some((kind, at_ms?))));
+        let until_ms = if planted(Mutant::SettledWakesUnnoted) {
+            self.lock().now_ms()
+        } else {
+            u64::MAX
+        };
+        let left = lanes.filter_map(|(kind, at_ms)| Some((kind, at_ms?)));
+        self.lower(left.filter(|(_, at_ms)| *at_ms <= until_ms));
     }
 
     /// The pause of these kinds has ended, and the store has set the wakes of their lanes: at the first
@@ -102,7 +108,7 @@ impl Looks {
     pub(crate) fn resumed(&self, kinds: impl Iterator<Item = TimerKind>) {
         let mut table = self.lock();
         let mut wakes = false;
-        for kind in kinds {
+        for kind in kinds.filter(|_| !planted(Mutant::ResumeLooksAtDueAlone)) {
             let groups = table.groups.iter_mut();
             for group in groups.filter(|group| group.kinds.contains(kind)) {
                 group.limit(0);

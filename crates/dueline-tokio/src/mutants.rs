@@ -12,9 +12,15 @@ pub(crate) use dueline::mutants::{Mutant, planted};
 )]
 #[derive(Clone, Copy)]
 pub(crate) enum Mutant {
+    BudgetTakenForRefused,
+    ClocksReadApart,
     DriverAsksForUnknownKinds,
     DriverForgetsLooks,
     DriverSleepsThroughWake,
+    ResumeLooksAtDueAlone,
+    SetBackNotLookedPast,
+    SettledWakesUnnoted,
+    StillClockSpins,
 }
 
 /// Whether this bug is planted here.

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use dueline::runtime::Clock;
 
+use crate::mutants::{Mutant, planted};
+
 /// A step of the wall clock against the monotonic one that is worth a word, in milliseconds.
 /// Smaller ones are the corrections of a time server.
 pub(crate) const JUMP_MS: i64 = 100;
@@ -81,7 +83,8 @@ impl WallClock {
         let still = self.shown.map_or(Duration::ZERO, |(_, since)| {
             reading.monotonic.saturating_sub(since)
         });
-        left.max(if still > STILL { STILL_NAP } else { APART_MAX })
+        let is_still = still > STILL && !planted(Mutant::StillClockSpins);
+        left.max(if is_still { STILL_NAP } else { APART_MAX })
     }
 }
 
@@ -94,7 +97,8 @@ fn read_together(clock: &dyn Clock) -> (Duration, i64, Duration) {
     loop {
         let wall_ms = clock.wall_ms();
         let monotonic = clock.monotonic();
-        if monotonic.saturating_sub(before) < APART_MAX || tries == READS_MAX {
+        let is_together = monotonic.saturating_sub(before) < APART_MAX;
+        if is_together || tries == READS_MAX || planted(Mutant::ClocksReadApart) {
             return (before, wall_ms, monotonic);
         }
         before = monotonic;

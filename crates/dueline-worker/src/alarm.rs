@@ -56,7 +56,7 @@ impl Alarm {
             Some(at_ms) => vec![at_ms],
             None => self.recent_ms.iter().copied().collect(),
         };
-        self.is_blind = self.served_ms.is_empty();
+        self.is_blind = self.served_ms.is_empty() && !planted(Mutant::AlarmBlindToEarly);
         self.note(KnownAlarm::None);
     }
 
@@ -68,6 +68,12 @@ impl Alarm {
         }
         self.known = known;
         self.version = self.version.wrapping_add(1);
+    }
+
+    /// Whether an alarm that was found at this time is or may be one that was served, which the platform
+    /// does not bring again.
+    pub(crate) fn was_served(&self, at_ms: u64) -> bool {
+        self.served_ms.contains(&at_ms) && !planted(Mutant::AlarmServedTrusted)
     }
 
     /// Whether the alarm comes early enough for something due at this time.

@@ -65,14 +65,16 @@
 //! 3. **In the future.** At the next millisecond at the earliest, and never at the time that is being
 //!    served: the platform may take that alarm for the one whose handler ends.
 //! 4. **Errors of timers stay inside.** Only heads that cannot be read and an alarm that cannot be set are
-//!    thrown, so the platform's few retries are spent on them alone.
+//!    thrown, so the platform's few retries are spent on them alone: behind the wait for one, the alarms
+//!    that are set meanwhile wait too.
 //! 5. **Whoever enters looks.** Constructor and requests set an alarm that is missing, too late, or over
 //!    for a second without having been served. A platform gives an alarm up after some tries.
 //! 6. **One budget.** A tick over all partitions of the object shares one
 //!    [`TickBudget`](dueline::timers::TickBudget), and takes them in the order of their wakes. What it
 //!    leaves is due at the next millisecond, behind what waited.
 //! 7. **Careful behind a crash.** If the alarm is a retry, the instance follows one that trapped, or the
-//!    last alarm was cut after it had set another (it leaves a mark in the database), each due timer is
+//!    last alarm was cut after another had been set in its place (that leaves a mark in the database, also
+//!    where a constructor sets it that was called for the alarm that it misses), each due timer is
 //!    claimed and counted durably before it runs. A handler that takes its instance down so ends in the
 //!    dead class.
 //!
@@ -102,6 +104,7 @@
 //! | an alarm that finds nothing (a cancel leaves one) | 6 | 2 | 1 | 1 |
 //! | the entry of a request | 0 | 0 | 0, one read | 0 |
 //! | a new instance | 6 | 0 | 0, one read | 0 |
+//! | a new instance, made by its alarm | 6 | 1 | 1, one read | 1 |
 //!
 //! # Limits
 //! * Everything that writes timers writes through this driver: what is put past it has no alarm.

@@ -16,9 +16,16 @@ pub(crate) enum Mutant {
     AlarmReadBeforeSet,
     AlarmAtServed,
     AlarmFailureThrown,
+    AlarmDeleteThrown,
     AlarmNotRestored,
+    AlarmRestoredUnmarked,
+    AlarmServedTrusted,
     AlarmBudgetPerPartition,
     AlarmCautionIgnored,
+    AlarmLostWithNothingPending,
+    AlarmLongOverIsTrusted,
+    AlarmBlindToEarly,
+    AlarmLeftWithNothingPending,
 }
 
 /// Whether this bug is planted here.

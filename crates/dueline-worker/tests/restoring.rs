@@ -5,8 +5,8 @@
 mod home;
 
 use dueline::timers::Registration;
-use dueline_worker::simulated::{AlarmEnd, RETRIES_MAX, StorageCall};
-use dueline_worker::{AlarmError, ObjectOptions, ObjectStorage, Restored, Start};
+use dueline_worker::simulated::{AlarmEnd, Delivery, RETRIES_MAX, StorageCall};
+use dueline_worker::{AlarmError, AlarmInfo, ObjectOptions, ObjectStorage, Restored, Start};
 use home::handlers::{Seen, notes};
 use home::{A, Home, START_MS};
 
@@ -80,6 +80,23 @@ fn an_alarm_that_was_lost_is_not_taken_for_that_of_the_next_timer() {
     assert_eq!(home.alarm_ms(), Some(START_MS + 9_000));
 }
 
+/// Found while nothing was pending; a clock that is set back makes it look as if it were to come.
+#[test]
+fn an_alarm_that_was_lost_while_nothing_was_pending_is_none_of_the_next_timer() {
+    let home = Home::new();
+    let driver = home.driver(noting(&Seen::default()));
+    // An instance before this one has left it.
+    home.run(home.storage().set_alarm(START_MS + 1_000).unwrap())
+        .unwrap();
+    home.end_turn();
+    assert!(home.object.borrow_mut().lose_alarm());
+    home.clock.advance_ms(2_001);
+    assert_eq!(home.restore(&driver), Restored::Sound);
+    home.clock.jump_wall_ms(-1_500);
+    home.schedule(&driver, A, "a", START_MS + 9_000);
+    assert_eq!(home.alarm_ms(), Some(START_MS + 9_000));
+}
+
 #[test]
 fn nothing_is_set_where_nothing_is_pending() {
     let home = Home::new();
@@ -120,6 +137,55 @@ fn an_alarm_whose_end_cannot_be_written_is_thrown_given_up_and_restored() {
     home.heal();
     assert!(matches!(home.restore(&driver), Restored::Set { .. }));
     assert_eq!(home.alarm_ms(), Some(START_MS + 500_000));
+}
+
+/// It was thrown once. The platform then held back the next timer until it had tried the alarm again, up to
+/// minutes later, though nothing had waited for that.
+#[test]
+fn an_alarm_that_nothing_needs_and_that_cannot_be_deleted_is_not_thrown() {
+    for refused in [StorageCall::SetAlarm, StorageCall::ConfirmAlarm] {
+        let home = Home::new();
+        let seen = Seen::default();
+        let driver = home.driver(noting(&seen));
+        home.schedule(&driver, A, "a", START_MS + 1_000);
+        home.fail(refused);
+        let report = home.next_alarm(&driver).unwrap();
+        assert_eq!((report.total.fired, report.next_alarm_ms), (1, None));
+        home.heal();
+        assert!(!home.object.borrow().waits_for_retry());
+        home.schedule(&driver, A, "b", START_MS + 1_500);
+        assert_eq!(home.alarm_ms(), Some(START_MS + 1_500));
+        assert_eq!(home.next_alarm(&driver).unwrap().total.fired, 1);
+        assert_eq!(home.now_ms(), START_MS + 1_500);
+        assert_eq!(seen.all(), ["a", "b"]);
+    }
+}
+
+/// An alarm came early by the object's clock, and a request missed it before its handler had begun, and set it
+/// again at its own time. Nothing was left to do, and it could not be deleted: it stayed stored, never to come.
+#[test]
+fn an_alarm_that_is_found_at_the_time_that_was_served_is_not_trusted() {
+    let home = Home::new();
+    let seen = Seen::default();
+    let driver = home.driver(noting(&seen));
+    home.schedule(&driver, A, "a", START_MS);
+    assert!(matches!(
+        home.object.borrow_mut().deliver(START_MS),
+        Delivery::Run(_)
+    ));
+    let again = Restored::Set {
+        at_ms: START_MS + 1,
+    };
+    assert_eq!(home.restore(&driver), again);
+    home.fail(StorageCall::SetAlarm);
+    let report = home.run(driver.on_alarm(AlarmInfo::default())).unwrap();
+    assert_eq!(report.total.fired, 1);
+    home.end_alarm(AlarmEnd::Well);
+    home.heal();
+    assert_eq!(home.restore(&driver), Restored::Sound);
+    home.schedule(&driver, A, "b", START_MS);
+    assert_eq!(home.next_alarm(&driver).unwrap().total.fired, 1);
+    assert_eq!(seen.all(), ["a", "b"]);
 }
 
 #[test]

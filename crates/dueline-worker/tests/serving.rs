@@ -63,6 +63,22 @@ fn whatever_a_timer_does_its_alarm_ends_well() {
     assert!(next_ms > home.now_ms(), "the first retry is to come");
 }
 
+/// The platform keeps an alarm that is set while another is being served.
+#[test]
+fn an_alarm_set_by_the_constructor_does_not_outlive_the_last_timer() {
+    let home = Home::new();
+    let seen = Seen::default();
+    let noting = || [(A, Registration::inline(notes(&seen)))];
+    let driver = home.driver(noting());
+    home.schedule(&driver, A, "last", START_MS + 1_000);
+    let info = home.begin_alarm();
+    let newer = home.open(noting(), Start::Fresh, ObjectOptions::default());
+    home.restore(&newer);
+    assert_eq!(home.run(newer.on_alarm(info)).unwrap().total.fired, 1);
+    home.end_alarm(AlarmEnd::Well);
+    assert_eq!(home.alarm_ms(), None, "nothing is pending");
+}
+
 #[test]
 fn all_partitions_of_an_object_share_one_budget_in_the_order_of_their_wakes() {
     let home = Home::new();

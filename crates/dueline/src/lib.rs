@@ -139,6 +139,7 @@
 
 mod future;
 mod kind;
+pub mod kinds;
 pub mod limits;
 pub mod memory;
 #[cfg(dueline_mutants)]

@@ -1,7 +1,7 @@
 //! Planted bugs: what the simulator and the random histories must catch, or they test nothing.
 //!
-//! Only a build with `--cfg dueline_mutants` holds them. There [`plant`] switches one on, and the
-//! place in the code where its rule lives asks [`planted`]. Every other build sees a constant
+//! Only a build with `--cfg dueline_mutants` holds them. There [`plant`] switches one on, or the
+//! environment's `DUELINE_MUTANT`, and the place in the code where its rule lives asks [`planted`]. Every other build sees a constant
 //! `false`, so nothing of them is left in it, and this module is not public.
 //!
 //! A planted bug breaks one rule; its documentation states the rule that is broken, and where it
@@ -136,6 +136,9 @@ mutants! {
     ClaimNotCounted = "claim-not-counted",
     /// A clean stop gives the attempt back (DESIGN: "an attempt counted before a call").
     ReleaseCharges = "release-charges",
+    /// The engine makes no timer due earlier than it was found due (DESIGN: "clock, sleep and
+    /// entropy").
+    SetBackMakesDueEarly = "set-back-makes-due-early",
     /// A row that does not decode is set aside byte for byte (guarantee 7).
     QuarantineLosesBytes = "quarantine-loses-bytes",
 
@@ -220,11 +223,45 @@ mutants! {
     /// A batch is written whole or not at all (`Batch`); in memory alone.
     BatchIsTorn = "batch-is-torn",
 
+    // Built-in kinds.
+    /// A delivery gives its outbox up only if nothing was appended meanwhile
+    /// (`kinds::outcome_delivery`).
+    OutboxClosesUnguarded = "outbox-closes-unguarded",
+    /// An append that an outbox goes to sleep over makes the sleep lose (`kinds::outcome_delivery`).
+    OutboxSleepsUnguarded = "outbox-sleeps-unguarded",
+    /// A run of an outbox is taken only if nothing has left meanwhile (`kinds::outcome_delivery`).
+    OutboxTakesStaleRun = "outbox-takes-stale-run",
+    /// A relay's target remembers what it has absorbed (`kinds::outcome_delivery`).
+    RelayForgetsWatermark = "relay-forgets-watermark",
+    /// What is behind a failure waits for it, at its target (`kinds::outcome_delivery`).
+    RelayPassesFailure = "relay-passes-failure",
+    // The built-in kinds.
+    /// What ends or keeps a ticket guards its row (`ticket_expiry`).
+    TicketEndsTwice = "ticket-ends-twice",
+    /// A ticket is not used after its time by the store's clock (`Tickets::consume`).
+    TicketUsedLate = "ticket-used-late",
+    /// A timer that finds its ticket extended goes on to the later time (`Tickets::plan_extend`).
+    TicketExtensionLost = "ticket-extension-lost",
+    /// A ticket that ends frees its idempotency key (`ticket_expiry`).
+    TicketKeepsKey = "ticket-keeps-key",
+
     // Bugs of the drivers and of simulated stores, planted there.
     /// A driver looks at every lane whose wake has come (guarantee 5).
     DriverForgetsLooks = "driver-forgets-looks",
     /// A wake that is set while the driver sleeps ends its sleep (guarantee 5).
     DriverSleepsThroughWake = "driver-sleeps-through-wake",
+    /// A lane for which a budget left no fire is not held back as one that was refused (guarantee 6).
+    BudgetTakenForRefused = "budget-taken-for-refused",
+    /// What waits behind the end of a pause is looked at, due or not (guarantee 5).
+    ResumeLooksAtDueAlone = "resume-looks-at-due-alone",
+    /// A wake that the end of a call has left is looked at (guarantee 5).
+    SettledWakesUnnoted = "settled-wakes-unnoted",
+    /// What was overdue before the clock was set back, and still is, is looked at (guarantee 5).
+    SetBackNotLookedPast = "set-back-not-looked-past",
+    /// A wall clock that stands still is asked with a pause (`WallClock::until`).
+    StillClockSpins = "still-clock-spins",
+    /// Both clocks are read together (`read_together`).
+    ClocksReadApart = "clocks-read-apart",
     /// An alarm that is to ring earlier is set before the commit (guarantee 5).
     AlarmSetLate = "alarm-set-late",
     /// The lanes' heads are read in the turn in which the alarm is set (guarantee 5).
@@ -233,15 +270,77 @@ mutants! {
     AlarmAtServed = "alarm-at-served",
     /// What a timer causes is not thrown to the platform (DESIGN: "one alarm").
     AlarmFailureThrown = "alarm-failure-thrown",
+    /// An alarm that nothing needs and that cannot be deleted is not thrown either (DESIGN: "one alarm").
+    AlarmDeleteThrown = "alarm-delete-thrown",
     /// The constructor and every request restore the alarm (DESIGN: "one alarm").
     AlarmNotRestored = "alarm-not-restored",
+    /// Who restores an alarm that is due takes the place of a retry, and leaves a mark (DESIGN: "its last
+    /// alarm was cut").
+    AlarmRestoredUnmarked = "alarm-restored-unmarked",
+    /// An alarm that is found at a time that was served comes no more (DESIGN: "one alarm").
+    AlarmServedTrusted = "alarm-served-trusted",
     /// All partitions of an object share one budget (`ObjectOptions::budget`).
     AlarmBudgetPerPartition = "alarm-budget-per-partition",
     /// Behind a cut alarm a timer is claimed before it runs (DESIGN: "one alarm").
     AlarmCautionIgnored = "alarm-caution-ignored",
+    /// An alarm that was lost while nothing was pending is none of the next timer's (DESIGN: "one
+    /// alarm").
+    AlarmLostWithNothingPending = "alarm-lost-with-nothing-pending",
+    /// An alarm that is long over and not being served is not taken for a timer's (DESIGN: "one
+    /// alarm").
+    AlarmLongOverIsTrusted = "alarm-long-over-is-trusted",
+    /// An instance that knows nothing of the alarm it serves keeps clear of its time
+    /// (`AlarmInfo::scheduled_at_ms`).
+    AlarmBlindToEarly = "alarm-blind-to-early",
+    /// With nothing pending no alarm stays (DESIGN: "one alarm").
+    AlarmLeftWithNothingPending = "alarm-left-with-nothing-pending",
     /// After a commit in doubt nothing is read before another has settled it (DESIGN: "the
     /// outcome is not known").
     PlainReadAfterFailedCommit = "plain-read-after-failed-commit",
+
+    // Bugs of the SQLite store and of the server, planted there.
+    /// The lock of a file ends with its store (`FileLock`).
+    LockLeftToItsFile = "lock-left-to-its-file",
+    /// A log that is found at opening is made durable before it is read (`rewrite_in_place`).
+    OpenedLogIsTrusted = "opened-log-is-trusted",
+    /// A backup that fails leaves nothing (`SqliteStore::backup`).
+    FailedBackupLeavesJournal = "failed-backup-leaves-journal",
+    /// A request that reads a timer while others replace it looks again (`LOOKS_MAX`).
+    ContendedReadGivesUp = "contended-read-gives-up",
+    /// A target's URL is measured in the form in which it is kept (`check_target_url`).
+    UrlMeasuredAsTyped = "url-measured-as-typed",
+    // Built-in kinds: leases.
+    /// No epoch of a lease is given twice (`kinds::lease_sweep`).
+    LeaseEpochStartsOver = "lease-epoch-starts-over",
+    /// A lease goes only once its source has said so (`kinds::lease_sweep`).
+    LeaseSourceNotAsked = "lease-source-not-asked",
+    /// A sweep is guarded by the lease as it was when the source was asked (`kinds::lease_sweep`).
+    LeaseSweepUnguarded = "lease-sweep-unguarded",
+    /// The watermark of a lease never falls (`kinds::lease_sweep`).
+    LeaseWatermarkFalls = "lease-watermark-falls",
+
+    // Built-in kinds: reservations.
+    /// A reservation ends once: every end is guarded by the row (`kinds::reservation_reconcile`).
+    ReservationEndUnguarded = "reservation-end-unguarded",
+    /// Every end is told to the outbox (`kinds::reservation_reconcile`).
+    ReservationAbandonedSilently = "reservation-abandoned-silently",
+    /// A commit holds only up to its latest time by the store's clock (`kinds::reservation_reconcile`).
+    ReservationCommitUnbounded = "reservation-commit-unbounded",
+    /// The deadline lies behind the latest commit by the skew (`kinds::reservation_reconcile`).
+    ReservationAbandonedEarly = "reservation-abandoned-early",
+    // Built-in kinds: quota_rollup.
+    /// A roll-up that runs again adds nothing (`quota_rollup`: "absorbed").
+    RollUpAddsAgain = "roll-up-adds-again",
+    /// A step at the coordinator does not commit late (`quota_rollup`: "in doubt").
+    RollUpCommitsLate = "roll-up-commits-late",
+    /// A view of more than two periods ago admits under the local limit alone (`Limits::local`).
+    StaleViewTrusted = "stale-view-trusted",
+
+    // Built-in kinds: publication_recheck.
+    /// What a cursor rests on has changed: the walk starts over (`publication_recheck`: "digest").
+    RecheckKeepsCursor = "recheck-keeps-cursor",
+    /// A walk stops at the first dependency that is not visible (`publication_recheck`: "stops").
+    RecheckSkipsMissing = "recheck-skips-missing",
 }
 
 /// Whether this bug is planted here.
@@ -258,91 +357,7 @@ pub use switch::{
 };
 
 #[cfg(dueline_mutants)]
-mod switch {
-    use std::cell::Cell;
-    use std::fmt;
-    use std::str::FromStr;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use super::Mutant;
-
-    thread_local! {
-        static HERE: Cell<Option<Mutant>> = const { Cell::new(None) };
-        static GENERATION_BITS: Cell<Option<u32>> = const { Cell::new(None) };
-    }
-    /// The place of a bug in [`Mutant::ALL`] and 1; 0 is none.
-    static EVERYWHERE: AtomicUsize = AtomicUsize::new(0);
-
-    /// Plants a bug for this thread, in place of the one before; `None` takes it away.
-    pub fn plant(mutant: Option<Mutant>) {
-        HERE.set(mutant);
-    }
-
-    /// Plants a bug for every thread of the process that has none of its own, for drivers with
-    /// threads.
-    pub fn plant_in_process(mutant: Option<Mutant>) {
-        let place = mutant.map_or(0, |mutant| mutant as usize + 1);
-        EVERYWHERE.store(place, Ordering::Relaxed);
-    }
-
-    /// Whether this bug is planted here.
-    pub fn planted(mutant: Mutant) -> bool {
-        match HERE.get() {
-            Some(here) => here == mutant,
-            None => EVERYWHERE.load(Ordering::Relaxed) == mutant as usize + 1,
-        }
-    }
-
-    /// Runs something on this thread with a bug planted, and plants what was there before.
-    pub fn with_planted<T>(mutant: Mutant, run: impl FnOnce() -> T) -> T {
-        struct Before(Option<Mutant>);
-        impl Drop for Before {
-            fn drop(&mut self) {
-                plant(self.0);
-            }
-        }
-        let _before = Before(HERE.replace(Some(mutant)));
-        run()
-    }
-
-    /// Lets the generations drawn on this thread count through this many bits only, 1 to 63, so
-    /// that two processes soon draw the same one and keys collide; `None` draws whole ones. No bug
-    /// by itself: guards must hold whatever is drawn.
-    pub fn narrow_generations(bits: Option<u32>) {
-        GENERATION_BITS.set(bits.map(|bits| bits.clamp(1, 63)));
-    }
-
-    pub(crate) fn generation_bits() -> Option<u32> {
-        GENERATION_BITS.get()
-    }
-
-    /// No planted bug has this name.
-    #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct UnknownMutant(pub String);
-
-    impl fmt::Display for UnknownMutant {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "no planted bug is called {:?}", self.0)
-        }
-    }
-
-    impl std::error::Error for UnknownMutant {}
-
-    impl FromStr for Mutant {
-        type Err = UnknownMutant;
-
-        fn from_str(name: &str) -> Result<Self, Self::Err> {
-            let found = Self::ALL.iter().find(|mutant| mutant.name() == name);
-            found.copied().ok_or_else(|| UnknownMutant(name.to_owned()))
-        }
-    }
-
-    impl fmt::Display for Mutant {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str(self.name())
-        }
-    }
-}
+mod switch;
 
 #[cfg(all(test, dueline_mutants))]
 mod tests {

@@ -10,10 +10,21 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("dueline", &[]),
     ("dueline-testkit", &["dueline"]),
     ("dueline-history", &["dueline"]),
+    ("dueline-kindsuite", &["dueline", "dueline-testkit"]),
     ("dueline-sqlite", &["dueline"]),
     ("dueline-tokio", &["dueline"]),
     ("dueline-worker", &["dueline"]),
     ("dueline-object", &["dueline", "dueline-worker"]),
+    (
+        "dueline-objectsuite",
+        &[
+            "dueline",
+            "dueline-kindsuite",
+            "dueline-object",
+            "dueline-testkit",
+            "dueline-worker",
+        ],
+    ),
     (
         "dueline-server",
         &["dueline", "dueline-sqlite", "dueline-tokio"],

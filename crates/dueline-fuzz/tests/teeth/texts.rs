@@ -8,8 +8,29 @@ use dueline_server::fuzzing::{parse_rfc3339_ms, parse_span_ms, rfc3339_ms, span_
 
 const INPUTS_MAX: usize = 20_000;
 
+/// As it was once: an offset's hours and minutes may have any digits that fill its six bytes.
+fn offset_of_other_digits(text: &str) -> Result<u64, String> {
+    let padded = || {
+        let (local, offset) = text.split_at_checked(text.len().checked_sub(6)?)?;
+        let (sign, digits) = offset.split_at_checked(1)?;
+        let (hours, minutes) = digits.split_once(':')?;
+        let (hours, minutes): (u32, u32) = (hours.parse().ok()?, minutes.parse().ok()?);
+        Some(format!("{local}{sign}{hours:02}:{minutes:02}"))
+    };
+    parse_rfc3339_ms(text).or_else(|error| parse_rfc3339_ms(&padded().ok_or(error)?))
+}
+
+/// As it was once: more hours than can be written.
+fn beyond_the_calendar(text: &str) -> Result<u64, String> {
+    const HOURS: u64 = 777_777_777;
+    parse_span_ms(text).or_else(|error| {
+        let is_long = error.contains("ends beyond");
+        is_long.then_some(HOURS * 3_600_000).ok_or(error)
+    })
+}
+
 #[test]
-fn a_time_or_span_that_is_read_wrongly_is_found() {
+fn a_time_that_is_read_or_written_wrongly_is_found() {
     const SOUND: TimeTexts = TimeTexts::SOUND;
     fn rounded_down(text: &str) -> Result<u64, String> {
         let at_ms = parse_rfc3339_ms(text)?;
@@ -36,14 +57,15 @@ fn a_time_or_span_that_is_read_wrongly_is_found() {
     fn in_every_century(text: &str) -> Result<u64, String> {
         parse_rfc3339_ms(&text.replace("2100-02-29", "2100-03-01"))
     }
-    fn of_either_sign(text: &str) -> Result<u64, String> {
-        parse_span_ms(text.trim_start_matches('-'))
-    }
     let read_time = |read_time| TimeTexts { read_time, ..SOUND };
     let faults = [
         ("a fraction is rounded down", read_time(rounded_down)),
         ("a leap second is early", read_time(early_by_a_leap_second)),
         ("an offset of a day is read", read_time(beyond_a_day)),
+        (
+            "an offset of other digits is read",
+            read_time(offset_of_other_digits),
+        ),
         ("every offset is ahead", read_time(in_any_zone)),
         (
             "a text is cut within a character",
@@ -57,12 +79,26 @@ fn a_time_or_span_that_is_read_wrongly_is_found() {
                 ..SOUND
             },
         ),
+    ];
+    for (fault, texts) in faults {
+        super::is_found(fault, "times_and_spans", INPUTS_MAX, |input| {
+            let _read = times_and_spans_read_by(input, &texts);
+        });
+    }
+}
+
+#[test]
+fn a_span_that_is_read_or_written_wrongly_is_found() {
+    const SOUND: TimeTexts = TimeTexts::SOUND;
+    fn of_either_sign(text: &str) -> Result<u64, String> {
+        parse_span_ms(text.trim_start_matches('-'))
+    }
+    let read_span = |read_span| TimeTexts { read_span, ..SOUND };
+    let faults = [
+        ("a span may be negative", read_span(of_either_sign)),
         (
-            "a span may be negative",
-            TimeTexts {
-                read_span: of_either_sign,
-                ..SOUND
-            },
+            "a span beyond the calendar is read",
+            read_span(beyond_the_calendar),
         ),
         (
             "a span is written in whole seconds",

@@ -104,6 +104,7 @@ fn consumed(change: &Change, from: &Place, was_unread: bool) -> Option<String> {
             // What its run said was never committed, and the process died: its attempts are used up.
             let failure = to.header.as_ref().and_then(|it| it.failure.as_ref());
             let is_cut = failure.is_some_and(|it| it.error.contains(" was cut:"));
+            let is_cut = is_cut && to.dead == Some(DeadReason::Exhausted);
             let wrong = wrong && !(from.is_claimed() && is_cut);
             (was_unread && wrong).then(|| "a timer that was not read died of it".to_owned())
         }

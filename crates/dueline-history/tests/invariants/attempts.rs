@@ -126,6 +126,28 @@ fn i13_back_off_is_what_the_policy_says_or_the_handler_named() {
     ran(&timer(), unnamed, timer().moved(&failed(1, 100, "later"))).holds();
 }
 
+/// Found due at 2,000 by a clock that was then set back to 1,500: it is not due again before 2,000,
+/// however short its back-off.
+#[test]
+fn i13_while_its_clock_is_set_back_a_timer_waits_until_it_was_found_due() {
+    let found_due = |from: &Row, failed_at_ms: u64, to_ms: u64| {
+        let to = timer().failed(failed_at_ms, 1, "no").at(to_ms);
+        then(&retrying(), |it| {
+            it.user(from.put(), |_| {})
+                .at(failed_at_ms)
+                .engine(from.moved(&to), |_| {});
+        })
+    };
+    found_due(&timer(), 1_500, 2_001).holds();
+    found_due(&timer(), 1_500, 2_008).holds();
+    found_due(&timer(), 1_500, 2_009).breaks(Invariant::I13, "backs off for 509 ms");
+    // No clock was set back: the back-off is the policy's.
+    found_due(&timer(), 2_000, 2_501).breaks(Invariant::I13, "backs off for 501 ms");
+    // The end of a claim lies ahead of every failure of its call.
+    found_due(&timer().claimed(12_000), 1_500, 2_001)
+        .breaks(Invariant::I13, "backs off for 501 ms");
+}
+
 #[test]
 fn i13_a_timer_dies_of_its_attempts_when_they_are_used() {
     let before = |attempt: u16| timer().failed(1_000, attempt, "no");
@@ -237,6 +259,28 @@ fn i14_what_is_not_read_goes_to_the_dead_byte_for_byte() {
         },
     )
     .holds();
+}
+
+/// The run could not read it, and the process died before that was committed: what is known of it is
+/// that its last attempt was cut.
+#[test]
+fn i14_what_is_not_read_may_die_of_attempts_that_were_cut() {
+    let cut = "attempt 3 was cut: its process stopped, or its answer was lost";
+    let claimed = Row {
+        header: timer().failed(1_000, 2, "no").header,
+        ..timer()
+    }
+    .claimed(12_000);
+    let died = |from: &Row, error: &str, reason: DeadReason| {
+        let dead = timer().failed(2_000, 3, error);
+        ran(from, Some(Ended::Undecodable), from.died(&dead, reason))
+    };
+    died(&claimed, cut, DeadReason::Exhausted).holds();
+    died(&claimed, "no", DeadReason::Exhausted).breaks(Invariant::I14, "was not read died of it");
+    died(&claimed, cut, DeadReason::Handler).breaks(Invariant::I14, "was not read died of it");
+    // One that was never claimed has no run that could be cut.
+    let unclaimed = timer().failed(1_000, 2, "no");
+    died(&unclaimed, cut, DeadReason::Exhausted).breaks(Invariant::I14, "was not read died of it");
 }
 
 #[test]

@@ -6,16 +6,18 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
+use dueline::Bytes;
 use dueline::memory::MemoryStore;
-use dueline::store::{StoreErrorKind, WakeStore};
+use dueline::store::{Partition, StoreErrorKind, WakeStore};
 use dueline::timers::Timers;
-use dueline_testkit::{CommitFault, FaultStore, ManualClock, test_runtime};
+use dueline_testkit::{CommitFault, FaultStore, ManualClock, block_on, test_runtime};
 use http::{Request, StatusCode};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use super::router;
 use crate::service::{DriverCounts, DriverHealth, Service};
+use crate::webhook::WEBHOOK;
 
 const TIMERS: &str = "/v1/partitions/tenant-7/timers";
 
@@ -33,12 +35,16 @@ impl DriverHealth for Running {
 }
 
 pub(super) fn faulty() -> (Arc<FaultStore>, Router) {
+    served_by(Arc::new(Running))
+}
+
+fn served_by(driver: Arc<dyn DriverHealth>) -> (Arc<FaultStore>, Router) {
     let clock = ManualClock::new(1_800_000_000_000);
     let memory = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
     let store = Arc::new(FaultStore::new(memory));
     let timers = Timers::new(Arc::clone(&store) as _, test_runtime(&clock));
     let wakes: Arc<dyn WakeStore> = Arc::clone(&store) as _;
-    let service = Service::new(timers, wakes, Arc::new(Running), false);
+    let service = Service::new(timers, wakes, driver, false);
     (store, router(service))
 }
 
@@ -109,6 +115,65 @@ async fn a_request_whose_answer_was_lost_is_one_timer_when_it_is_repeated() {
         assert_eq!(status, 201);
         let (_, listed) = send(&router, "GET", TIMERS, "none", &json!({})).await;
         assert_eq!(listed["timers"], json!([first]));
+    }
+}
+
+/// Held back as a damaged partition is: the others are served, so the server is ready, and says so elsewhere.
+#[tokio::test]
+async fn a_partition_that_is_held_back_is_shown_and_leaves_the_server_ready() {
+    #[derive(Debug)]
+    struct HoldsBack;
+
+    impl DriverHealth for HoldsBack {
+        fn is_running(&self) -> bool {
+            true
+        }
+
+        fn counts(&self) -> DriverCounts {
+            DriverCounts {
+                partitions_held_back: 1,
+                refused_since_ms: Some(0),
+                ..DriverCounts::default()
+            }
+        }
+    }
+
+    let (_, router) = served_by(Arc::new(HoldsBack));
+    let (status, _) = send(&router, "GET", "/readyz", "none", &json!({})).await;
+    assert_eq!(status, 200);
+    let (_, stats) = send(&router, "GET", "/v1/stats", "none", &json!({})).await;
+    let driver = &stats["driver"];
+    assert_eq!(driver["partitions_held_back"], 1, "{stats}");
+    assert_eq!(driver["held_back_since"], "1970-01-01T00:00:00.000Z");
+}
+
+/// Between the two rows that a read of a timer takes, others move it on: more often than the engine
+/// looks again, so that the request has to.
+#[tokio::test]
+async fn a_read_that_is_overtaken_again_and_again_is_answered() {
+    const OVERTAKEN: u64 = 60;
+    let path = format!("{TIMERS}/order-42");
+    for read in [path.as_str(), TIMERS] {
+        let (store, router) = faulty();
+        let (status, _) = send(&router, "PUT", &path, "k", &timer()).await;
+        assert_eq!(status, 201);
+        let clock = ManualClock::new(1_800_000_000_000);
+        let others = Timers::new(Arc::clone(store.inner()) as _, test_runtime(&clock));
+        let partition = Partition::new("tenant-7".to_owned()).unwrap();
+        let id = Bytes::from_static(b"order-42");
+        let mut moved = 0;
+        store.fail_reads_with(move |_| {
+            if moved < OVERTAKEN {
+                moved += 1;
+                let due_at_ms = 1_800_000_000_000 + moved;
+                let moving = others.reschedule(&partition, WEBHOOK, &id, due_at_ms, None);
+                block_on(moving).unwrap();
+            }
+            None
+        });
+        let (status, answer) = send(&router, "GET", read, "none", &json!({})).await;
+        assert_eq!(status, 200, "{answer}");
+        assert!(answer.to_string().contains("order-42"), "{answer}");
     }
 }
 

@@ -11,6 +11,7 @@ use super::health::DriverHealth;
 use super::idempotency::InFlight;
 use super::names::{PartitionName, TimerId};
 use super::timer_spec::too_large;
+use crate::mutants::{Mutant, planted};
 use crate::webhook::{WEBHOOK, WebhookRecord};
 
 /// How often a request looks again when the timer changes under it. Of the requests that change one
@@ -73,7 +74,7 @@ impl Service {
                 .get(partition.partition(), WEBHOOK, &reference)
                 .await
             {
-                Err(TimerError::Contended) => {}
+                Err(TimerError::Contended) if !planted(Mutant::ContendedReadGivesUp) => {}
                 found => return Ok(found?),
             }
         }
@@ -88,7 +89,7 @@ impl Service {
     ) -> Result<TimerPage, ServiceError> {
         for _ in 0..LOOKS_MAX {
             match self.timers.list(partition.partition(), query).await {
-                Err(TimerError::Contended) => {}
+                Err(TimerError::Contended) if !planted(Mutant::ContendedReadGivesUp) => {}
                 found => return Ok(found?),
             }
         }

@@ -1,6 +1,6 @@
 //! What must hold of the alarm after every turn, since each may be the last durable one.
 
-use dueline::timers::TimerKind;
+use dueline_worker::AlarmError;
 
 use super::world::ObjectWorld;
 
@@ -14,11 +14,8 @@ const BROKEN_MAX: usize = 4;
 impl ObjectWorld<'_> {
     /// The earliest stored wake of the kinds that run here.
     pub(super) fn first_wake_ms(&self) -> Option<u64> {
-        let wakes = self.object.storage().wakes().unwrap_or_default();
-        let first = wakes
-            .iter()
-            .find(|wake| self.kinds.contains(&wake.kind) || wake.kind == TimerKind::INVALID);
-        first.map(|wake| wake.at_ms)
+        let first = self.object.storage().first_wake_ms(&self.kinds);
+        first.unwrap_or_default()
     }
 
     /// Behind now, and behind the times that are or may be served.
@@ -52,7 +49,8 @@ impl ObjectWorld<'_> {
     /// With everything durable the platform has an alarm that is not later than the stored one.
     pub(super) fn check_scheduler(&mut self) {
         let is_settled = self.object.unsynced() == 0 && !self.object.is_serving();
-        let is_looked_at = !self.is_excused && !self.is_retrying && self.instance.is_some();
+        let is_excused = self.is_excused || self.object.waits_for_retry();
+        let is_looked_at = !is_excused && self.instance.is_some();
         if !is_settled || !is_looked_at || self.broken.len() >= BROKEN_MAX {
             return;
         }
@@ -65,6 +63,17 @@ impl ObjectWorld<'_> {
             self.broken.push(format!(
                 "the stored alarm is at {stored_ms}, the platform's at {next_ms:?}"
             ));
+        }
+    }
+
+    /// A platform tries what was thrown again, and holds back what is set meanwhile: nothing that nobody
+    /// waits for is worth that.
+    pub(super) fn check_alarm_thrown(&mut self, error: &AlarmError) {
+        self.check_thrown();
+        let is_needless = matches!(error, AlarmError::Alarm(_)) && self.first_wake_ms().is_none();
+        if is_needless && self.broken.len() < BROKEN_MAX {
+            let text = format!("thrown, and nothing is pending: {error}");
+            self.broken.push(text);
         }
     }
 

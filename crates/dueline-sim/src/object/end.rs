@@ -52,7 +52,7 @@ impl ObjectWorld<'_> {
             what: VerbWhat::Get,
         };
         self.ask(look, 0);
-        if self.is_excused && self.first_wake_ms().is_some() {
+        if self.is_excused {
             self.put_off(VISIT_US, Later::Visit);
         }
     }
@@ -79,8 +79,12 @@ impl ObjectWorld<'_> {
         self.is_at_rest()
     }
 
+    /// The platform too: it brings nothing that is put before the retry of an alarm that failed, and what it
+    /// has lost is noticed late.
     fn is_at_rest(&self) -> bool {
         self.alarms.is_empty()
+            && !self.is_excused
+            && !self.object.waits_for_retry()
             && self.object.unsynced() == 0
             && self.later.is_empty()
             && !self.executor.has_requests()
@@ -140,8 +144,6 @@ impl ObjectWorld<'_> {
                 self.ask(probe, 0);
             }
         }
-        // An alarm that the platform has lost is missed by the next visitor once it is long over.
-        self.put_off(1_300_000, Later::Visit);
         let until_us = self.time.now_us() + LIVE_US;
         self.run_until(until_us, &mut [].iter().peekable(), |_| false);
         let left = self.left();

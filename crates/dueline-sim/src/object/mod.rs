@@ -5,6 +5,7 @@
 //! stage      what happens in turns that are not durable, kept back until they are
 //! storage    the platform's storage, watched
 //! platform   when alarms are delivered, instances made, evicted, trapped
+//! visitor    requests that run what is due themselves
 //! ```
 
 mod checks;
@@ -14,6 +15,7 @@ mod spec;
 mod stage;
 mod storage;
 mod trap;
+mod visitor;
 mod world;
 
 pub use spec::{Mishap, ObjectSpec, move_into};

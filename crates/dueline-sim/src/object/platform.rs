@@ -5,6 +5,7 @@ use std::task::Poll;
 
 use dueline::BoxFuture;
 use dueline::runtime::{Clock, Runtime};
+use dueline::timers::TimerKind;
 use dueline_history::What;
 use dueline_testkit::SequenceEntropy;
 use dueline_testkit::model::script::Script;
@@ -20,6 +21,8 @@ use crate::tag::Tag;
 
 /// How long a call of the alarm's handler goes on with what comes due meanwhile.
 const STAY_MS: u64 = 5_000;
+/// When an alarm that was not served passes for lost, in milliseconds behind its time.
+const LOST_AFTER_MS: u64 = 1_000;
 /// More turns than any constructor needs.
 const TURNS_OF_CONSTRUCTOR_MAX: u32 = 100;
 
@@ -62,9 +65,14 @@ impl ObjectWorld<'_> {
         self.check_scheduler();
     }
 
-    /// The excuse ends when the platform has an alarm again.
+    /// The excuse ends when the platform has an alarm again, or nothing is pending and the stored alarm
+    /// passes for lost with whoever puts something.
     fn excuse_until_set(&mut self) {
-        self.is_excused &= self.object.next_alarm_ms().is_none();
+        let stored_ms = self.object.storage().alarm_ms();
+        let passes_for_lost = stored_ms.is_none_or(|at_ms| at_ms + LOST_AFTER_MS < self.now_ms());
+        let is_over = self.object.next_alarm_ms().is_some()
+            || (passes_for_lost && self.first_wake_ms().is_none());
+        self.is_excused &= !is_over;
     }
 
     /// The instance; made, and its alarm looked at, if there is none. Nothing else runs meanwhile.
@@ -99,7 +107,8 @@ impl ObjectWorld<'_> {
             &runtime,
         );
         self.kinds = registry.iter().map(|(kind, _)| kind).collect();
-        let kinds = self.kinds.iter().map(|kind| kind.0).collect();
+        self.kinds.insert(TimerKind::INVALID);
+        let kinds = registry.iter().map(|(kind, _)| kind.0).collect();
         stage.event(&self.actor, What::Registry { node: 0, kinds });
         let storage = WatchedStorage {
             inner: self.object.storage().clone(),
@@ -153,13 +162,17 @@ impl ObjectWorld<'_> {
                 self.excuse_until_set();
                 self.check_alarm();
             }
-            Ended::Looked(Err(_)) => self.check_thrown(),
+            Ended::Looked(Err(_)) => {
+                // A newer program may want an alarm for kinds that the one before it did not know.
+                self.is_excused |= self.object.next_alarm_ms().is_none();
+                self.check_thrown();
+            }
             Ended::Alarm(number, result) => {
                 let Some(is_awaited) = self.alarms.remove(&number) else {
                     return;
                 };
-                if result.is_err() {
-                    self.check_thrown();
+                if let Err(error) = &result {
+                    self.check_alarm_thrown(error);
                 }
                 if is_awaited {
                     self.end_alarm(if result.is_ok() {
@@ -185,8 +198,8 @@ impl ObjectWorld<'_> {
 
     /// The platform has dealt with the end of an alarm.
     fn after_alarm(&mut self, failed: bool) {
-        self.is_retrying = failed;
         if failed && self.object.next_alarm_ms().is_none() {
+            self.recorder.mark("an alarm is given up");
             self.is_excused = true;
         }
     }
@@ -315,9 +328,11 @@ impl ObjectWorld<'_> {
                 "an alarm comes late"
             });
         }
+        if self.spec.forgets && !self.executor.has_tasks() {
+            self.evict();
+        }
         match self.object.deliver(self.now_ms()) {
             Delivery::Run(info) => {
-                self.is_retrying = false;
                 if info.is_retry {
                     self.recorder.mark("an alarm is tried again");
                 }
@@ -328,7 +343,7 @@ impl ObjectWorld<'_> {
                 };
                 self.begin_alarm(info, true);
             }
-            Delivery::Cancelled | Delivery::Nothing => self.is_retrying = false,
+            Delivery::Cancelled | Delivery::Nothing => {}
         }
         true
     }
@@ -341,6 +356,14 @@ impl ObjectWorld<'_> {
         }
     }
 
+    /// The number of an alarm, or of ticks that somebody runs by hand.
+    pub(super) fn begin_turn(&mut self) -> u64 {
+        self.recorder.turn();
+        let number = self.next_turn;
+        self.next_turn += 1;
+        number
+    }
+
     fn begin_alarm(&mut self, info: AlarmInfo, is_awaited: bool) {
         let Some(instance) = self.instance() else {
             if is_awaited {
@@ -349,8 +372,7 @@ impl ObjectWorld<'_> {
             return;
         };
         let driver = instance.driver.clone();
-        let number = self.next_alarm;
-        self.next_alarm += 1;
+        let number = self.begin_turn();
         self.alarms.insert(number, is_awaited);
         let ends = self.ends.clone();
         let task = Box::pin(async move {

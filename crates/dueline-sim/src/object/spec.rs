@@ -28,6 +28,12 @@ pub struct ObjectSpec {
     pub alarm_percent: u64,
     /// Whether those fail in rows, so that an alarm is given up.
     pub storms: bool,
+    /// The platform's wait before it tries a failed alarm again for the first time, in milliseconds.
+    pub retry_first_ms: u64,
+    /// How many of a hundred waits for durability end without a word of it.
+    pub sync_percent: u64,
+    /// Whether an instance that nobody uses is gone when the alarm comes.
+    pub forgets: bool,
     /// How many rounds an alarm may go.
     pub ticks_max: u32,
 }
@@ -41,6 +47,8 @@ pub enum Mishap {
     LoseAlarm,
     /// An alarm is delivered that the platform does not know of.
     AlarmAgain,
+    /// A request runs what is due by itself.
+    RunByHand,
 }
 
 impl ObjectSpec {
@@ -58,22 +66,40 @@ impl ObjectSpec {
             late_percent: rate(40, &[10, 60]),
             per_mille: rate(35, &[5, 20, 100]),
             alarm_percent: rate(30, &[5, 50]),
+            sync_percent: rate(30, &[10, 50]),
             storms: random.chance(50),
+            // With the platform's own wait an alarm is given up only behind two minutes.
+            retry_first_ms: random.pick(&[2_000, 2_000, 20]),
             says_when: random.chance(50),
             tells_of_traps: random.chance(60),
             panics_trap: random.chance(50),
+            forgets: random.chance(30),
             ticks_max: random.pick(&[2, 64]),
         }
     }
 
     /// Whether calls of the storage fail.
     pub fn has_faults(&self) -> bool {
-        self.per_mille > 0 || self.alarm_percent > 0
+        self.per_mille > 0 || self.alarm_percent > 0 || self.sync_percent > 0
+    }
+
+    /// The same platform without anything that goes wrong on it.
+    pub(crate) fn calm(self) -> Self {
+        Self {
+            sync_us_max: 0,
+            early_ms_max: 0,
+            late_percent: 0,
+            per_mille: 0,
+            alarm_percent: 0,
+            sync_percent: 0,
+            ..self
+        }
     }
 
     pub(super) fn faults(&self, seed: u64) -> StorageFaults {
         let mut random = Random::new(seed);
         let (per_mille, alarm_percent) = (self.per_mille, self.alarm_percent);
+        let sync_percent = self.sync_percent;
         let (storms, mut left) = (self.storms, 0);
         StorageFaults::decided_by(move |call| match call {
             StorageCall::Read | StorageCall::Transaction => {
@@ -96,6 +122,9 @@ impl ObjectSpec {
                 left -= 1;
                 Some(StoreErrorKind::Unavailable)
             }
+            StorageCall::Sync => random
+                .chance(sync_percent)
+                .then_some(StoreErrorKind::Unavailable),
             // The platform takes an alarm with the turn that set it, or loses both.
             StorageCall::ConfirmAlarm => None,
         })
@@ -113,6 +142,7 @@ pub fn move_into(plan: &mut Plan) {
     let loses_alarms = random.chance(25);
     let again = random.chance(40);
     let traps = random.chance(30);
+    let by_hand = random.chance(25);
     for action in &mut plan.actions {
         if let Deed::Verb { node, .. } | Deed::Crash { node, .. } | Deed::Jump { node, .. } =
             &mut action.deed
@@ -121,10 +151,11 @@ pub fn move_into(plan: &mut Plan) {
         }
     }
     for _ in 0..random.below(9) {
-        let mishap = match random.below(3) {
+        let mishap = match random.below(4) {
             0 if traps => Mishap::Trap,
             1 if loses_alarms => Mishap::LoseAlarm,
             2 if again => Mishap::AlarmAgain,
+            3 if by_hand => Mishap::RunByHand,
             _ => continue,
         };
         plan.actions.push(Action {

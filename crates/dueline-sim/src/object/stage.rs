@@ -5,11 +5,18 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use dueline::store::Wake;
-use dueline_history::{Commit, Event, Octets, Told, What};
+use dueline_history::{Commit, Event, Occurrence, Octets, Told, What};
 use dueline_worker::simulated::TurnRecord;
 
 use crate::disk::lane_wakes_of;
 use crate::recorder::{Recorder, Taken};
+
+/// What happened, and which timers clients were told of by requests that hold many.
+#[derive(Debug, Default)]
+struct Held {
+    events: Vec<Event>,
+    promised: Vec<(Octets, Occurrence)>,
+}
 
 /// Events kept back.
 #[derive(Debug)]
@@ -19,9 +26,9 @@ pub(super) struct Stage {
     /// Where it is told.
     told: Recorder,
     /// Turns that have ended and are not durable, each with what happened until its end.
-    turns: VecDeque<Vec<Event>>,
+    turns: VecDeque<Held>,
     /// What happened behind the last of them.
-    behind: Vec<Event>,
+    behind: Held,
 }
 
 impl Stage {
@@ -30,19 +37,27 @@ impl Stage {
             recorder,
             told: told.clone(),
             turns: VecDeque::new(),
-            behind: Vec::new(),
+            behind: Held::default(),
         }
     }
 
     /// A turn has ended; whether it wrote anything.
     pub(super) fn end_turn(&mut self, wrote: bool) {
-        let Taken { events, marks, .. } = self.recorder.take();
+        let Taken {
+            events,
+            marks,
+            hidden,
+        } = self.recorder.take();
         for (mark, times) in marks {
             for _ in 0..times {
                 self.told.mark(mark);
             }
         }
-        self.behind.extend(events);
+        for wrong in hidden.wrong {
+            self.told.wrong(wrong);
+        }
+        self.behind.events.extend(events);
+        self.behind.promised.extend(hidden.promised);
         if wrote {
             self.turns.push_back(std::mem::take(&mut self.behind));
         } else if self.turns.is_empty() {
@@ -54,8 +69,9 @@ impl Stage {
     /// These turns are durable.
     pub(super) fn synced(&mut self, records: &[TurnRecord]) {
         for record in records {
-            let events = self.turns.pop_front().unwrap_or_default();
-            self.tell_turn(events, record);
+            let held = self.turns.pop_front().unwrap_or_default();
+            self.promise(held.promised);
+            self.tell_turn(held.events, record);
         }
         if self.turns.is_empty() {
             self.tell_behind();
@@ -65,9 +81,14 @@ impl Stage {
     /// What is not durable now is lost.
     pub(super) fn lose(&mut self) -> bool {
         let lost = !self.turns.is_empty();
-        let mut events: Vec<Event> = self.turns.drain(..).flatten().collect();
-        events.append(&mut self.behind);
-        for mut event in events {
+        let behind = std::mem::take(&mut self.behind);
+        let held: Vec<Held> = self.turns.drain(..).chain([behind]).collect();
+        if !lost {
+            for held in &held {
+                self.promise(held.promised.clone());
+            }
+        }
+        for mut event in held.into_iter().flat_map(|held| held.events) {
             if lost && is_of_its_turn(&event.what) {
                 continue;
             }
@@ -81,8 +102,16 @@ impl Stage {
     }
 
     fn tell_behind(&mut self) {
-        for event in std::mem::take(&mut self.behind) {
+        let Held { events, promised } = std::mem::take(&mut self.behind);
+        self.promise(promised);
+        for event in events {
             self.told.relay(event);
+        }
+    }
+
+    fn promise(&self, promised: Vec<(Octets, Occurrence)>) {
+        for (partition, occurrence) in promised {
+            self.told.promised(partition, occurrence);
         }
     }
 

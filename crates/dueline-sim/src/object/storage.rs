@@ -20,7 +20,7 @@ use crate::tag::Tag;
 use crate::time::NodeClock;
 
 /// Ticks of one alarm have numbers of their own: that of the alarm and their place in it.
-const TICKS_PER_ALARM: u64 = 1_000;
+pub(super) const TICKS_PER_ALARM: u64 = 1_000;
 
 /// Those who wait for durability, woken at each sync.
 #[derive(Clone, Debug, Default)]
@@ -73,7 +73,7 @@ impl ObjectStorage for WatchedStorage {
     }
 
     fn sync(&self) -> BoxFuture<'static, Result<(), StoreError>> {
-        let waiting = self.waiting.clone();
+        let (waiting, stage) = (self.waiting.clone(), self.stage.clone());
         let mut synced = self.inner.sync();
         Box::pin(poll_fn(move |context| {
             // The simulated storage asks to be polled at once, however far off its sync is.
@@ -83,6 +83,8 @@ impl ObjectStorage for WatchedStorage {
             if polled.is_pending() {
                 let mut waiting = waiting.0.lock().unwrap_or_else(PoisonError::into_inner);
                 waiting.push(context.waker().clone());
+            } else if matches!(polled, Poll::Ready(Err(_))) {
+                stage.mark("it is not told whether a turn is durable");
             }
             polled
         }))

@@ -5,7 +5,7 @@ use std::iter::Peekable;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dueline::runtime::Clock;
-use dueline::timers::TimerKind;
+use dueline::timers::KindSet;
 use dueline_history::What;
 use dueline_testkit::model::Random;
 use dueline_worker::simulated::SimulatedObject;
@@ -18,7 +18,7 @@ use super::trap::Trap;
 use crate::client::{Doubts, Request};
 use crate::executor::{Executor, Owner};
 use crate::plan::{Action, Deed, NodeSpec, Plan, VerbSpec};
-use crate::recorder::{Actor, Hidden, Recorder, Taken};
+use crate::recorder::{Actor, Hidden, Recorder};
 use crate::time::{NodeClock, TrueTime};
 use crate::world::{Outcome, STEPS_MAX, begin};
 
@@ -81,15 +81,15 @@ pub(super) struct ObjectWorld<'a> {
     pub(super) instance: Option<Instance>,
     pub(super) starts: Start,
     pub(super) is_old: bool,
-    /// The kinds that the last instance ran.
-    pub(super) kinds: Vec<TimerKind>,
+    /// The kinds that the last instance ran, and that of rows that name none.
+    pub(super) kinds: KindSet,
     pub(super) trap: Trap,
     pub(super) executor: Executor,
     pub(super) random: Random,
     pub(super) ends: Ends,
     /// Alarms under way, each with whether the platform waits for it.
     pub(super) alarms: BTreeMap<u64, bool>,
-    pub(super) next_alarm: u64,
+    pub(super) next_turn: u64,
     /// The next alarm, and by how much its delivery is off, in milliseconds.
     pub(super) delivery: Option<(u64, i64)>,
     pub(super) doubts: Doubts,
@@ -106,8 +106,6 @@ pub(super) struct ObjectWorld<'a> {
     pub(super) is_healed: bool,
     /// Whether the platform has lost the alarm or given it up, and nobody has looked since.
     pub(super) is_excused: bool,
-    /// Whether the alarm failed and waits for its retry.
-    pub(super) is_retrying: bool,
     /// The latest time that the clock has ever shown.
     pub(super) latest_ms: u64,
     pub(super) broken: Vec<String>,
@@ -124,16 +122,13 @@ pub fn run(plan: &Plan, spec: &ObjectSpec) -> Outcome {
         };
     };
     world.run();
-    let Taken {
-        events,
-        marks,
-        hidden,
-    } = world.recorder.take();
+    let mut taken = world.recorder.take();
+    world.broken.append(&mut taken.hidden.wrong);
     Outcome {
-        events,
-        marks,
+        events: taken.events,
+        marks: taken.marks,
         broken: world.broken,
-        hidden,
+        hidden: taken.hidden,
     }
 }
 
@@ -144,7 +139,8 @@ impl<'a> ObjectWorld<'a> {
         let mut random = Random::new(plan.seed ^ 0x0b1e_c700_5eed_5eed);
         let node = plan.world.nodes.first()?;
         let clock = NodeClock::new(&time, node.offset_ms, node.drift_ppm);
-        let object = SimulatedObject::new(Arc::new(clock.clone())).ok()?;
+        let mut object = SimulatedObject::new(Arc::new(clock.clone())).ok()?;
+        object.set_retry_first_ms(spec.retry_first_ms);
         object.storage().record_wakes(true);
         object.storage().set_faults(spec.faults(random.next_u64()));
         Some(Self {
@@ -161,13 +157,13 @@ impl<'a> ObjectWorld<'a> {
             instance: None,
             starts: Start::Fresh,
             is_old: node.is_old,
-            kinds: Vec::new(),
+            kinds: KindSet::new(),
             trap: Trap::default(),
             executor: Executor::new(),
             random,
             ends: Ends::default(),
             alarms: BTreeMap::new(),
-            next_alarm: 1,
+            next_turn: 1,
             delivery: None,
             doubts: Doubts::default(),
             next_request: 1,
@@ -181,7 +177,6 @@ impl<'a> ObjectWorld<'a> {
             is_frozen: false,
             is_healed: false,
             is_excused: false,
-            is_retrying: false,
             latest_ms: 0,
             broken: Vec::new(),
         })
@@ -362,6 +357,7 @@ impl<'a> ObjectWorld<'a> {
                 }
             }
             Deed::Befall(Mishap::AlarmAgain) => self.deliver_again(),
+            Deed::Befall(Mishap::RunByHand) => self.run_by_hand(),
         }
     }
 

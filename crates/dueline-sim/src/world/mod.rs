@@ -112,13 +112,11 @@ pub(crate) fn begin(plan: &Plan) -> What {
     });
     let kinds = KINDS.into_iter().chain([RECURRING]);
     let rules = EngineRules {
-        lateness_ms: Some(
-            if plan.world.is_remote || plan.world.object.is_some() || !plan.has_true_clocks() {
-                LATENESS_MS
-            } else {
-                LATENESS_TRUE_MS
-            },
-        ),
+        lateness_ms: Some(if plan.world.is_remote || !plan.has_true_clocks() {
+            LATENESS_MS
+        } else {
+            LATENESS_TRUE_MS
+        }),
         budget,
         // A read and a commit may take a quarter of a minute each, and a run its deadline.
         overrun_ms: 120_000,

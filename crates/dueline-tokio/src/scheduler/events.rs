@@ -5,6 +5,7 @@ use dueline::store::{LaneWake, Partition, Wake};
 use dueline::timers::TimerKind;
 
 use super::Scheduler;
+use crate::mutants::{Mutant, planted};
 use crate::plan::Ended;
 use crate::wall::Reading;
 use crate::work::{Event, TickDone};
@@ -69,7 +70,8 @@ impl Scheduler {
             .into_iter()
             .filter(|kind| !settled.contains(kind))
             .partition(found_none);
-        let refused = report.held_back || (!left_over.is_empty() && !report.stopped_on_budget);
+        let ran_out = report.stopped_on_budget && !planted(Mutant::BudgetTakenForRefused);
+        let refused = report.held_back || (!left_over.is_empty() && !ran_out);
         let due_again = done
             .next_wakes
             .iter()

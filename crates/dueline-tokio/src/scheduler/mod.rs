@@ -16,6 +16,7 @@ use dueline::store::WakeStore;
 use tokio::sync::oneshot;
 
 use crate::host::wake_exactly;
+use crate::mutants::{Mutant, planted};
 use crate::plan::{Book, Window, window_of};
 use crate::shared::{Settings, Shared};
 use crate::signal::{Signal, block_on};
@@ -149,7 +150,7 @@ impl Scheduler {
         if reading.jumped_ms != 0 {
             self.status.clock_jumps += 1;
             self.status.last_clock_jump_ms = reading.jumped_ms;
-            if reading.jumped_ms < 0 {
+            if reading.jumped_ms < 0 && !planted(Mutant::SetBackNotLookedPast) {
                 // The size of a jump is known to a millisecond either way.
                 let by_ms = reading.jumped_ms.unsigned_abs().saturating_add(2);
                 let was_ms = reading.now_ms.saturating_add(by_ms);

@@ -6,11 +6,15 @@ use std::sync::Arc;
 
 use dueline::runtime::Clock;
 use dueline::sql::{RowSink, SqlConn, SqlParam, SqlRow};
-use dueline::store::StoreError;
+use dueline::store::{Partition, StoreError, Wake};
+use dueline::timers::TimerKind;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, Row, ToSql};
 
 const STATEMENTS_KEPT: usize = 64;
+/// Not read through the product, which asks kind by kind: it is read behind every turn.
+const WAKES: &str = "SELECT w.at, w.kind, p.name FROM wake AS w JOIN part AS p ON p.id = w.part \
+     ORDER BY w.at, w.kind, w.part";
 
 /// An SQLite database in memory. Each turn that is not durable yet is a savepoint of it.
 pub(super) struct Database {
@@ -42,9 +46,26 @@ impl Database {
         (self.reads.get(), self.writes.get())
     }
 
-    /// Runs savepoint control.
+    /// All stored wakes whose partitions exist, in the order of their times, kinds and partitions.
+    pub(super) fn wakes(&self) -> Result<Vec<Wake>, StoreError> {
+        let mut wakes = Vec::new();
+        let mut statement = self.connection.prepare_cached(WAKES).map_err(unavailable)?;
+        let mut rows = statement.query([]).map_err(unavailable)?;
+        while let Some(row) = rows.next().map_err(unavailable)? {
+            let row = Found(row);
+            wakes.push(Wake {
+                partition: Partition::new(row.blob(2)?.into_owned())?,
+                kind: TimerKind(u8::try_from(row.int(1)?).unwrap_or(0)),
+                at_ms: u64::try_from(row.int(0)?).unwrap_or(0),
+            });
+        }
+        Ok(wakes)
+    }
+
+    /// Runs one statement of savepoint control.
     pub(super) fn control(&self, sql: &str) -> Result<(), StoreError> {
-        self.connection.execute_batch(sql).map_err(unavailable)
+        let mut statement = self.connection.prepare_cached(sql).map_err(unavailable)?;
+        statement.execute([]).map(drop).map_err(unavailable)
     }
 
     fn bound(

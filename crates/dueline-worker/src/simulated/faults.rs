@@ -13,6 +13,8 @@ pub enum StorageCall {
     SetAlarm,
     /// A write of the alarm, accepted and then refused.
     ConfirmAlarm,
+    /// A wait for durability. Whether what was written becomes durable is not known then.
+    Sync,
 }
 
 type Decide = dyn FnMut(StorageCall) -> Option<StoreErrorKind> + Send;

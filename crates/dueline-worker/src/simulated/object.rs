@@ -109,6 +109,7 @@ impl SimulatedObject {
             let mut inner = self.storage.lock();
             let alarm_ms = inner.alarm_ms;
             let inner = &mut *inner;
+            inner.forget();
             let (records, alarm_ms) = inner.turns.lose_all_but(&inner.database, kept, alarm_ms)?;
             inner.synced += records.len() as u64;
             inner.ended = inner.synced;
@@ -142,6 +143,18 @@ impl SimulatedObject {
     /// while its handler runs.
     pub fn next_alarm_ms(&self) -> Option<u64> {
         self.scheduler.next_ms()
+    }
+
+    /// Whether an alarm failed and waits to be tried again: an earlier one that is set meanwhile is told to
+    /// the platform, and delivered only behind it.
+    pub fn waits_for_retry(&self) -> bool {
+        self.scheduler.waits_for_retry()
+    }
+
+    /// The wait before the first retry of an alarm from now on, in milliseconds; each further one is twice
+    /// as long. Default 2,000, as the platform has it.
+    pub fn set_retry_first_ms(&mut self, retry_first_ms: u64) {
+        self.scheduler.retry_first_ms = retry_first_ms;
     }
 
     /// Whether the handler of the alarm runs.

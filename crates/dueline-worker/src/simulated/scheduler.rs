@@ -2,7 +2,8 @@
 
 /// How often an alarm that failed is tried again before it is given up.
 pub const RETRIES_MAX: u32 = 6;
-/// The wait before the first retry, in milliseconds; each further one is twice as long.
+/// The wait before the first retry, in milliseconds, unless it is said otherwise; each further one is
+/// twice as long.
 const RETRY_FIRST_MS: u64 = 2_000;
 const DOUBLINGS_MAX: u32 = 9;
 
@@ -23,6 +24,8 @@ struct Entry {
     queued_ms: Option<u64>,
     counted: u32,
     doublings: u32,
+    /// Whether the last failure was counted.
+    was_counted: bool,
 }
 
 impl Entry {
@@ -34,14 +37,25 @@ impl Entry {
             queued_ms: None,
             counted: 0,
             doublings: 0,
+            was_counted: false,
         }
     }
 }
 
 /// When the alarm of one object is delivered.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Scheduler {
     entry: Option<Entry>,
+    pub(super) retry_first_ms: u64,
+}
+
+impl Default for Scheduler {
+    fn default() -> Self {
+        Self {
+            entry: None,
+            retry_first_ms: RETRY_FIRST_MS,
+        }
+    }
 }
 
 impl Scheduler {
@@ -72,6 +86,12 @@ impl Scheduler {
             .is_some_and(|entry| entry.status == Status::Running)
     }
 
+    /// Whether an alarm failed and waits to be tried again. One that is set meanwhile waits for that too.
+    pub(super) fn waits_for_retry(&self) -> bool {
+        self.entry
+            .is_some_and(|entry| entry.status == Status::Failed)
+    }
+
     /// When the alarm is delivered next; `None` while it runs, and without one.
     pub(super) fn next_ms(&self) -> Option<u64> {
         let entry = self.entry?;
@@ -100,8 +120,13 @@ impl Scheduler {
             self.entry = None;
             return;
         }
+        if counts && !entry.was_counted {
+            // The platform's own failures do not make the waits behind the object's longer.
+            entry.doublings = 0;
+        }
+        entry.was_counted = counts;
         entry.counted += u32::from(counts);
-        let wait_ms = RETRY_FIRST_MS << entry.doublings.min(DOUBLINGS_MAX);
+        let wait_ms = self.retry_first_ms << entry.doublings.min(DOUBLINGS_MAX);
         entry.doublings += 1;
         entry.deliver_at_ms = now_ms.saturating_add(wait_ms);
         entry.status = Status::Failed;
@@ -125,6 +150,37 @@ mod tests {
         }
         assert_eq!(counts, [0, 1, 2, 3, 4, 5, 6]);
         assert_eq!(waits, [2_000, 4_000, 8_000, 16_000, 32_000, 64_000]);
+    }
+
+    #[test]
+    fn waits_begin_anew_where_the_platforms_own_failures_end() {
+        let mut scheduler = Scheduler::default();
+        scheduler.set(1_000);
+        let mut waits = Vec::new();
+        for counts in [false, false, true, true, false] {
+            let at_ms = scheduler.next_ms().unwrap();
+            scheduler.start();
+            scheduler.ended(Some(counts), at_ms);
+            waits.push(scheduler.next_ms().unwrap() - at_ms);
+        }
+        assert_eq!(waits, [2_000, 4_000, 2_000, 4_000, 8_000]);
+    }
+
+    #[test]
+    fn an_alarm_that_is_set_while_a_retry_waits_is_not_brought_forward() {
+        let mut scheduler = Scheduler::default();
+        scheduler.set(1_000);
+        scheduler.start();
+        assert!(!scheduler.waits_for_retry());
+        scheduler.ended(Some(true), 1_000);
+        assert!(scheduler.waits_for_retry());
+        scheduler.set(1_500);
+        assert_eq!(scheduler.next_ms(), Some(3_000));
+        // The object says that its alarm is another now.
+        scheduler.start();
+        scheduler.ended(None, 3_000);
+        assert_eq!(scheduler.next_ms(), Some(1_500));
+        assert!(!scheduler.waits_for_retry());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::task::Poll;
 
 use dueline::BoxFuture;
 use dueline::runtime::Clock;
-use dueline::sql::{PartitionMemo, Reads, SqlConn, schema};
+use dueline::sql::schema;
 use dueline::store::{Batch, Partition, StoreError, Wake};
 use dueline::timers::KindSet;
 
@@ -57,6 +57,10 @@ pub(super) struct Inner {
     counts: StorageCounts,
     actor: u8,
     records_wakes: bool,
+    /// The stored wakes, while nothing has been written since they were read.
+    wakes: Option<Vec<Wake>>,
+    /// Whether the tables were seen, and nothing was lost since.
+    has_tables: bool,
 }
 
 impl SimulatedStorage {
@@ -76,6 +80,8 @@ impl SimulatedStorage {
             counts: StorageCounts::default(),
             actor: 0,
             records_wakes: false,
+            wakes: None,
+            has_tables: false,
         };
         Ok(Self {
             inner: Arc::new(Mutex::new(inner)),
@@ -124,7 +130,18 @@ impl SimulatedStorage {
     /// # Errors
     /// As SQLite says.
     pub fn wakes(&self) -> Result<Vec<Wake>, StoreError> {
-        self.lock().wakes()
+        self.lock().wakes().map(<[Wake]>::to_vec)
+    }
+
+    /// The earliest stored wake of these kinds, in milliseconds since 1970.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub fn first_wake_ms(&self, kinds: &KindSet) -> Result<Option<u64>, StoreError> {
+        let mut inner = self.lock();
+        let wakes = inner.wakes()?;
+        let first = wakes.iter().find(|wake| kinds.contains(wake.kind));
+        Ok(first.map(|wake| wake.at_ms))
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -139,14 +156,25 @@ impl fmt::Debug for SimulatedStorage {
 }
 
 impl Inner {
-    fn wakes(&self) -> Result<Vec<Wake>, StoreError> {
-        if schema::version(&self.database)?.is_none() {
-            return Ok(Vec::new());
+    fn wakes(&mut self) -> Result<&[Wake], StoreError> {
+        if self.wakes.is_none() {
+            if !self.has_tables {
+                let version = schema::version(&self.database)?;
+                self.has_tables = version.is_some_and(|version| version > 0);
+            }
+            self.wakes = Some(if self.has_tables {
+                self.database.wakes()?
+            } else {
+                Vec::new()
+            });
         }
-        let memo = PartitionMemo::default();
-        let reads = Reads::new(&self.database, &memo);
-        let found = reads.due_wakes(&KindSet::all(), u64::MAX, None, usize::MAX)?;
-        Ok(found.page.wakes)
+        Ok(self.wakes.as_deref().unwrap_or_default())
+    }
+
+    /// What was known of the database may be lost.
+    pub(super) fn forget(&mut self) {
+        self.wakes = None;
+        self.has_tables = false;
     }
 
     pub(super) fn begin_turn(&mut self) -> Result<(), StoreError> {
@@ -159,7 +187,7 @@ impl Inner {
             return Ok(false);
         }
         let wakes = if self.records_wakes {
-            self.wakes()?
+            self.wakes()?.to_vec()
         } else {
             Vec::new()
         };
@@ -204,6 +232,7 @@ impl ObjectStorage for SimulatedStorage {
         inner.counts.transactions += 1;
         inner.faults.check(StorageCall::Transaction)?;
         inner.begin_turn()?;
+        inner.wakes = None;
         inner.database.control("SAVEPOINT inside")?;
         let done = task(&inner.database);
         if done.is_err() {
@@ -245,6 +274,9 @@ impl ObjectStorage for SimulatedStorage {
         let storage = self.clone();
         let mut inner = self.lock();
         inner.counts.syncs += 1;
+        if let Err(refused) = inner.faults.check(StorageCall::Sync) {
+            return Box::pin(ready(Err(refused)));
+        }
         let open = u64::from(inner.turns.is_open());
         let wanted = inner.ended + open;
         Box::pin(poll_fn(move |context| {

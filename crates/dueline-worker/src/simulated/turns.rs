@@ -108,7 +108,8 @@ impl Turns {
         let kept = kept.min(self.ended.len());
         let open = self.open.take();
         if open.is_some() || kept < self.ended.len() {
-            database.control(&format!("ROLLBACK TO turn_{kept}; RELEASE turn_{kept}"))?;
+            database.control(&format!("ROLLBACK TO turn_{kept}"))?;
+            database.control(&format!("RELEASE turn_{kept}"))?;
         }
         if let Some(open) = open {
             alarm_ms = open.alarm_before;

@@ -158,14 +158,7 @@ impl ObjectStore {
             None => self.head(state, &self.kinds).map_err(AlarmError::Heads)?,
         };
         let Some(due_ms) = head else {
-            // Not left to the platform, which keeps an alarm that was set while it was being served, as
-            // the constructor may have done; the platform's own delete would cost the same.
-            let write = self.storage.delete_alarm().map_err(AlarmError::Alarm)?;
-            state.alarm.note(KnownAlarm::None);
-            return Ok(Rearmed {
-                next_ms: None,
-                write: Some(write),
-            });
+            return self.unset(state);
         };
         let at_ms = state.alarm.place(due_ms, self.runtime.now_ms());
         let write = if state.alarm.known == KnownAlarm::At(at_ms) {
@@ -175,6 +168,36 @@ impl ObjectStore {
         };
         Ok(Rearmed {
             next_ms: Some(at_ms),
+            write,
+        })
+    }
+
+    /// Nothing is pending. The alarm is not left to the platform, which keeps one that was set while it was
+    /// being served, as the constructor may have done; the platform's own delete would cost the same.
+    fn unset(&self, state: &mut State) -> Result<Rearmed, AlarmError> {
+        if planted(Mutant::AlarmLeftWithNothingPending) && state.alarm.known == KnownAlarm::None {
+            return Ok(Rearmed {
+                next_ms: None,
+                write: None,
+            });
+        }
+        let write = match self.storage.delete_alarm() {
+            Ok(write) => {
+                state.alarm.note(KnownAlarm::None);
+                Some(write)
+            }
+            Err(error) if planted(Mutant::AlarmDeleteThrown) => {
+                return Err(AlarmError::Alarm(error));
+            }
+            // What stays comes once for nothing. A retry would hold up what is put next.
+            Err(error) => {
+                tracing::warn!(%error, "an alarm that nothing needs stays");
+                state.alarm.note(KnownAlarm::Unknown);
+                None
+            }
+        };
+        Ok(Rearmed {
+            next_ms: None,
             write,
         })
     }
@@ -191,7 +214,7 @@ impl ObjectStore {
             KnownAlarm::At(at_ms) => at_ms.saturating_add(LOST_AFTER_MS) < now_ms,
             KnownAlarm::Unknown | KnownAlarm::None => false,
         };
-        let is_lost = is_lost && !state.is_serving;
+        let is_lost = is_lost && !state.is_serving && !planted(Mutant::AlarmLongOverIsTrusted);
         if !is_lost && state.alarm.is_set_for(due_ms, now_ms) {
             return Ok(None);
         }
@@ -235,10 +258,13 @@ impl ObjectStore {
             return Ok((Restored::Sound, None));
         }
         let now_ms = self.runtime.now_ms();
-        let is_lost = |at_ms: u64| at_ms.saturating_add(LOST_AFTER_MS) < now_ms;
+        let alarm = &state.alarm;
+        let is_lost =
+            |at_ms: u64| at_ms.saturating_add(LOST_AFTER_MS) < now_ms || alarm.was_served(at_ms);
+        let is_found_lost = found.is_some_and(is_lost);
         if let (KnownAlarm::At(known_ms), Some(at_ms)) = (state.alarm.known, found)
             && known_ms == at_ms
-            && !is_lost(at_ms)
+            && !is_found_lost
         {
             return Ok((Restored::Sound, None));
         }
@@ -248,7 +274,9 @@ impl ObjectStore {
         let Some(due_ms) = head else {
             // One that is lost must not pass for the alarm of what is put next.
             state.alarm.note(match found {
-                Some(at_ms) if is_lost(at_ms) => KnownAlarm::Unknown,
+                Some(_) if is_found_lost && !planted(Mutant::AlarmLostWithNothingPending) => {
+                    KnownAlarm::Unknown
+                }
                 Some(at_ms) => KnownAlarm::At(at_ms),
                 None => KnownAlarm::None,
             });
@@ -256,12 +284,15 @@ impl ObjectStore {
         };
         let wanted_ms = state.alarm.place(due_ms, now_ms);
         match found {
-            Some(at_ms) if at_ms <= wanted_ms && !is_lost(at_ms) => {
+            Some(at_ms) if at_ms <= wanted_ms && !is_found_lost => {
                 state.alarm.note(KnownAlarm::At(at_ms));
                 Ok((Restored::Sound, None))
             }
             _ => {
                 let write = self.set(&mut state, wanted_ms).map_err(AlarmError::Alarm)?;
+                if due_ms <= now_ms {
+                    self.leave_mark(&mut state);
+                }
                 Ok((Restored::Set { at_ms: wanted_ms }, Some(write)))
             }
         }

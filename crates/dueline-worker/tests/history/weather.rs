@@ -82,7 +82,7 @@ impl Weather {
                 left -= 1;
                 Some(StoreErrorKind::Unavailable)
             }
-            StorageCall::ConfirmAlarm => None,
+            StorageCall::ConfirmAlarm | StorageCall::Sync => None,
         })
     }
 }

@@ -3,7 +3,7 @@
 //! A class is a letter followed by `00`; integers are big-endian, so that rows of a class order as
 //! their numbers do. `FORMAT.md` has the same tables with golden bytes.
 
-mod codec;
+pub(crate) mod codec;
 mod dead;
 mod header;
 mod kind_name;
@@ -38,6 +38,8 @@ pub mod class {
     pub const KIND_NAME: u8 = b'k';
     /// Keys of the timer class that did not decode.
     pub const QUARANTINE: u8 = b'q';
+    /// Rows of the built-in kinds: [`kinds`](crate::kinds).
+    pub const BUILT_IN: u8 = b'b';
     /// No rows: marks in a batch of work that a host does with its commit. A store that knows them takes
     /// them out, and to any other they are deletes of rows that are not there.
     pub const EFFECT: u8 = b'e';

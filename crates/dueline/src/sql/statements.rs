@@ -1,5 +1,9 @@
 //! The SQL text. Each statement walks a primary key, or the one unique index; nothing is left to
 //! planner statistics.
+//!
+//! SQLite compiles a statement again whenever a parameter is bound that may change its plan: that of a
+//! `LIMIT`, and one that equals the first column of a longer key. A plus sign before the parameter
+//! says that the value does not matter. It stands wherever else a statement would be compiled at each use.
 
 pub(super) const ROW_GET: &str = "SELECT value FROM kv WHERE part = ?1 AND key = ?2";
 pub(super) const ROW_PRESENT: &str = "SELECT 1 FROM kv WHERE part = ?1 AND key = ?2";
@@ -8,22 +12,22 @@ pub(super) const ROW_INSERT: &str =
 pub(super) const ROW_PUT: &str = "INSERT INTO kv (part, key, value) VALUES (?1, ?2, ?3) \
      ON CONFLICT (part, key) DO UPDATE SET value = excluded.value";
 pub(super) const ROW_DELETE: &str = "DELETE FROM kv WHERE part = ?1 AND key = ?2";
-pub(super) const ROW_ANY: &str = "SELECT 1 FROM kv WHERE part = ?1 LIMIT 1";
+pub(super) const ROW_ANY: &str = "SELECT 1 FROM kv WHERE part = +?1 LIMIT 1";
 pub(super) const ROWS_FROM: &str = "SELECT key, value FROM kv \
-     WHERE part = ?1 AND key >= ?2 AND key < ?3 ORDER BY key LIMIT ?4";
+     WHERE part = +?1 AND key >= ?2 AND key < ?3 ORDER BY key LIMIT +?4";
 pub(super) const ROWS_BEHIND: &str = "SELECT key, value FROM kv \
-     WHERE part = ?1 AND key > ?2 AND key < ?3 ORDER BY key LIMIT ?4";
+     WHERE part = +?1 AND key > ?2 AND key < ?3 ORDER BY key LIMIT +?4";
 pub(super) const FIRST_KEY: &str = "SELECT key FROM kv \
-     WHERE part = ?1 AND key >= ?2 AND key < ?3 ORDER BY key LIMIT 1";
+     WHERE part = +?1 AND key >= ?2 AND key < ?3 ORDER BY key LIMIT 1";
 pub(super) const ROWS_STATS: &str =
-    "SELECT COUNT(*), COALESCE(SUM(LENGTH(key) + LENGTH(value)), 0) FROM kv WHERE part = ?1";
+    "SELECT COUNT(*), COALESCE(SUM(LENGTH(key) + LENGTH(value)), 0) FROM kv WHERE part = +?1";
 
 pub(super) const PART_ID: &str = "SELECT id FROM part WHERE name = ?1";
 pub(super) const PART_LAST_ID: &str = "SELECT id FROM part ORDER BY id DESC LIMIT 1";
 pub(super) const PART_INSERT: &str = "INSERT INTO part (id, name) VALUES (?1, ?2)";
 pub(super) const PART_DELETE: &str = "DELETE FROM part WHERE id = ?1";
 pub(super) const PARTS_BEHIND: &str =
-    "SELECT name, id FROM part WHERE name > ?1 ORDER BY name LIMIT ?2";
+    "SELECT name, id FROM part WHERE name > ?1 ORDER BY name LIMIT +?2";
 
 pub(super) const WAKE_INSERT: &str =
     "INSERT INTO wake (kind, at, part) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
@@ -32,13 +36,13 @@ pub(super) const WAKE_PURGE: &str = "DELETE FROM wake WHERE kind = ?1 AND at = ?
      AND NOT EXISTS (SELECT 1 FROM part WHERE id = ?3)";
 pub(super) const WAKE_AT: &str = "SELECT 1 FROM wake WHERE kind = ?1 AND at = ?2 AND part = ?3";
 pub(super) const WAKES_UP_TO: &str = "SELECT at, part FROM wake \
-     WHERE kind = ?1 AND at <= ?2 ORDER BY at DESC, part DESC";
+     WHERE kind = +?1 AND at <= ?2 ORDER BY at DESC, part DESC";
 pub(super) const WAKE_NEXT_KIND: &str =
     "SELECT kind FROM wake WHERE kind >= ?1 ORDER BY kind LIMIT 1";
 pub(super) const WAKES_DUE: &str = "SELECT w.at, w.part, p.id IS NULL, COALESCE(p.name, x'') \
      FROM wake AS w LEFT JOIN part AS p ON p.id = w.part \
-     WHERE w.kind = ?1 AND (w.at, w.part) > (?2, ?3) AND w.at <= ?4 \
-     ORDER BY w.at, w.part LIMIT ?5";
+     WHERE w.kind = +?1 AND (w.at, w.part) > (?2, ?3) AND w.at <= ?4 \
+     ORDER BY w.at, w.part LIMIT +?5";
 
 pub(super) const META_EXISTS: &str =
     "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'meta'";

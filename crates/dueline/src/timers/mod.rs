@@ -78,4 +78,7 @@ pub use verbs::{
     TimerStates, TimerView, earliest_timer_put,
 };
 
+pub(crate) use timer::validate_due;
+pub(crate) use verbs::{Tries, hex};
+
 pub use crate::kind::{KindSet, TimerKind};

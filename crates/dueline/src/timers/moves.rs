@@ -12,6 +12,14 @@ use crate::rows::{
 };
 use crate::store::{Batch, Key, Precondition, Value};
 
+/// The due that a move gives a timer: no earlier than it was found due.
+fn not_before_found(timer: &DueTimer, due_ms: u64) -> u64 {
+    if planted(Mutant::SetBackMakesDueEarly) {
+        return due_ms;
+    }
+    due_ms.max(timer.found_due_ms())
+}
+
 /// Where a timer goes.
 #[derive(Clone, Debug)]
 pub(crate) enum Move {
@@ -31,7 +39,7 @@ impl Move {
     /// attempts.
     pub(crate) fn retry(timer: &DueTimer, due_ms: u64, attempt: u16, failure: Failure) -> Self {
         Self::Later {
-            due_ms: due_ms.max(timer.found_due_ms()),
+            due_ms: not_before_found(timer, due_ms),
             header: Header {
                 flags: Flags {
                     claimed: false,
@@ -70,7 +78,7 @@ impl Move {
     pub(crate) fn release(timer: &DueTimer, due_ms: u64) -> Self {
         let header = timer.header();
         Self::Later {
-            due_ms: due_ms.max(timer.found_due_ms()),
+            due_ms: not_before_found(timer, due_ms),
             header: Header {
                 flags: Flags {
                     claimed: false,

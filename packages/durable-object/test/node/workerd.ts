@@ -1,13 +1,18 @@
 // A workerd of our own: a config, a free port, a data directory; started, killed, started again.
 import { spawn, type ChildProcess } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 
-const PACKAGE = join(import.meta.dirname, "../..");
+/** The folder of the package, above this file wherever it was compiled to. */
+export const PACKAGE = above(import.meta.dirname);
 /** How long workerd may take to answer for the first time. */
 const START_MS = 30_000;
+
+function above(folder: string): string {
+  return existsSync(join(folder, "package.json")) ? folder : above(dirname(folder));
+}
 
 /** The file of the binary, out of the platform's npm package. */
 function binary(): string {
@@ -40,22 +45,35 @@ function modules(folder: string, prefix: string): string[] {
     });
 }
 
+/** What was started and has not ended: it must not outlive the tests. */
+const running = new Set<ChildProcess>();
+process.once("exit", () => {
+  for (const child of running) {
+    child.kill("SIGKILL");
+  }
+});
+
 /** What a test wants to run. */
 export interface WorkerdOptions {
-  /** The module of the worker, below `dist-test/worker`. */
+  /** The module of the worker, below its folder. */
   readonly entry: string;
+  /** The folder of the worker's modules below the package; `dist-test/worker` without it. */
+  readonly folder?: string;
   /** The classes of its objects. */
   readonly classes: readonly string[];
   /** The folder of another build of the package. */
   readonly dist?: string;
+  /** Whether the module of the engine's suites is there. */
+  readonly suite?: boolean;
   /** Whether objects stay in memory; without it they leave after 10 s without a request. */
   readonly preventEviction?: boolean;
 }
 
 function config(options: WorkerdOptions, port: number, data: string): string {
-  const worker = modules(join(PACKAGE, "dist-test/worker"), "");
+  const worker = modules(join(PACKAGE, options.folder ?? "dist-test/worker"), "");
   worker.sort((a, b) => Number(b.includes(`"${options.entry}"`)) - Number(a.includes(`"${options.entry}"`)));
-  const all = [...worker, ...modules(options.dist ?? join(PACKAGE, "dist"), "@dueline/")];
+  const suite = options.suite === true ? modules(join(PACKAGE, "dist-test/suite"), "@suite/") : [];
+  const all = [...worker, ...modules(options.dist ?? join(PACKAGE, "dist"), "@dueline/"), ...suite];
   const bindings = options.classes.map((name) => `(name = "${name}", durableObjectNamespace = "${name}")`);
   const prevent = options.preventEviction === true ? ", preventEviction = true" : "";
   const namespaces = options.classes.map(
@@ -78,7 +96,7 @@ const main :Workerd.Worker = (
 
 /** One workerd with its data. */
 export class Workerd {
-  readonly #options: WorkerdOptions;
+  #options: WorkerdOptions;
   readonly data: string;
   #port = 0;
   #process: ChildProcess | undefined;
@@ -96,6 +114,11 @@ export class Workerd {
     return workerd;
   }
 
+  /** What the next start runs in place of the worker so far. */
+  deploy(entry: string): void {
+    this.#options = { ...this.#options, entry };
+  }
+
   /** Starts it over the data there is. */
   async start(): Promise<void> {
     this.#port = await freePort();
@@ -103,7 +126,8 @@ export class Workerd {
     writeFileSync(file, config(this.#options, this.#port, this.data));
     const child = spawn(binary(), ["serve", file], { stdio: ["ignore", "pipe", "pipe"] });
     this.#process = child;
-    process.once("exit", () => child.kill("SIGKILL"));
+    running.add(child);
+    child.once("exit", () => running.delete(child));
     for (const stream of [child.stdout, child.stderr]) {
       stream?.setEncoding("utf8").on("data", (text: string) => {
         this.log += text;
@@ -182,7 +206,12 @@ export class ObjectClient {
 }
 
 /** Asks until the answer is as wanted, or fails with the last answer. */
-export async function until<T>(ask: () => Promise<T>, isWanted: (answer: T) => boolean, withinMs = 20_000): Promise<T> {
+export async function until<T>(
+  ask: () => Promise<T>,
+  isWanted: (answer: T) => boolean,
+  withinMs = 20_000,
+  everyMs = 20,
+): Promise<T> {
   const end = Date.now() + withinMs;
   for (;;) {
     const answer = await ask();
@@ -192,6 +221,6 @@ export async function until<T>(ask: () => Promise<T>, isWanted: (answer: T) => b
     if (Date.now() > end) {
       throw new Error(`still not as wanted: ${JSON.stringify(answer)}`);
     }
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await new Promise((resolve) => setTimeout(resolve, everyMs));
   }
 }

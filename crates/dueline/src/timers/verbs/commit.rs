@@ -12,14 +12,14 @@ const COLLISIONS_MAX: u32 = 64;
 
 /// Counts the lost guards of one verb.
 #[derive(Debug, Default)]
-pub(super) struct Tries {
+pub(crate) struct Tries {
     changes: u32,
     collisions: u32,
 }
 
 impl Tries {
     /// Others changed the timer: start over, eight times at most.
-    pub(super) fn changed(&mut self) -> Result<(), TimerError> {
+    pub(crate) fn changed(&mut self) -> Result<(), TimerError> {
         self.changes += 1;
         if self.changes >= CHANGES_MAX {
             return Err(TimerError::Contended);

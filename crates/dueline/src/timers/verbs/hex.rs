@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-pub(super) fn write(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
+pub(crate) fn write(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
     for byte in bytes {
         write!(f, "{byte:02x}")?;
     }
@@ -11,7 +11,7 @@ pub(super) fn write(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
 
 /// The bytes of a text of lower-case hexadecimal digits; `None` for anything else, so that one
 /// value has one text.
-pub(super) fn read(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn read(text: &str) -> Option<Vec<u8>> {
     if !text.len().is_multiple_of(2) {
         return None;
     }

@@ -19,7 +19,7 @@ mod draft;
 mod earliest;
 mod fire_now;
 mod get;
-mod hex;
+pub(crate) mod hex;
 mod if_match;
 mod kind_names;
 mod lanes;
@@ -36,6 +36,8 @@ mod schedule_many;
 mod scheduled;
 mod state;
 mod view;
+
+pub(crate) use commit::Tries;
 
 pub use cancel::Cancelled;
 pub use change::Change;

@@ -1,0 +1,9 @@
+//! Random histories of tickets: clients, drivers, crashes, faults and clocks over one store, and the rules
+//! that every commit is held to.
+
+mod checker;
+mod client;
+mod history;
+mod process;
+
+pub use history::{Seen, run};

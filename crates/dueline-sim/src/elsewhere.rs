@@ -1,0 +1,234 @@
+//! Bugs that no run of the native driver can show, and the test that catches each. `cargo xtask sim` runs
+//! them. What cannot be simulated here is time that passes by itself, files, and a server.
+
+use std::fmt;
+
+use dueline::mutants::Mutant;
+
+/// A bug and the test that catches it: one that passes without the bug and fails with it.
+pub(crate) struct Elsewhere {
+    pub(crate) mutant: Mutant,
+    package: &'static str,
+    /// The integration test's file; empty for the tests within the library.
+    file: &'static str,
+    test: &'static str,
+}
+
+impl Elsewhere {
+    const fn new(
+        mutant: Mutant,
+        package: &'static str,
+        file: &'static str,
+        test: &'static str,
+    ) -> Self {
+        Self {
+            mutant,
+            package,
+            file,
+            test,
+        }
+    }
+
+    /// As a program reads them: bug, package, file, test.
+    pub(crate) fn fields(&self) -> [&'static str; 4] {
+        let name = self.mutant.name();
+        [name, self.package, self.file, self.test]
+    }
+}
+
+impl fmt::Display for Elsewhere {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = match self.file {
+            "" => "src",
+            file => file,
+        };
+        write!(f, "{}, {file}: {}", self.package, self.test)
+    }
+}
+
+/// All of them.
+pub(crate) const ELSEWHERE: &[Elsewhere] = &[
+    // Breaks only what a user's own write has broken before.
+    Elsewhere::new(
+        Mutant::MoveWithoutNameGuard,
+        "dueline",
+        "behaviour",
+        "moves::a_timer_whose_name_row_is_damaged_fires_by_its_own_row",
+    ),
+    Elsewhere::new(
+        Mutant::UnknownRowsHideKinds,
+        "dueline",
+        "behaviour",
+        "budgets::many_lanes_share_the_rows_that_a_tick_may_read",
+    ),
+    // A tick with stored wakes reads no more rows of a kind than it may run.
+    Elsewhere::new(
+        Mutant::CappedKindStopsTick,
+        "dueline",
+        "behaviour",
+        "budgets::a_registration_lowers_the_cap_of_its_kind_and_never_raises_it",
+    ),
+    // A run that is not at rest with no timer left reads the store from end to end, and finds the wake.
+    Elsewhere::new(
+        Mutant::SettledWakesUnnoted,
+        "dueline-tokio",
+        "wakes",
+        "a_wake_that_the_end_of_a_call_has_left_is_looked_at_though_its_timer_is_gone",
+    ),
+    // In the end all clocks show the latest time that any has shown, and what waited for it is served.
+    Elsewhere::new(
+        Mutant::SetBackNotLookedPast,
+        "dueline-tokio",
+        "clock",
+        "what_was_overdue_before_the_clock_jumped_back_and_still_is_does_not_wait",
+    ),
+    // Nothing of a simulation takes time but what waits for it.
+    Elsewhere::new(
+        Mutant::ClocksReadApart,
+        "dueline-tokio",
+        "",
+        "wall::tests::what_passes_between_the_two_clocks_is_read_again",
+    ),
+    // What the platform of the simulation does not do.
+    Elsewhere::new(
+        Mutant::AlarmLostWithNothingPending,
+        "dueline-worker",
+        "restoring",
+        "an_alarm_that_was_lost_while_nothing_was_pending_is_none_of_the_next_timer",
+    ),
+    Elsewhere::new(
+        Mutant::AlarmLongOverIsTrusted,
+        "dueline-worker",
+        "restoring",
+        "an_alarm_that_was_lost_is_not_taken_for_that_of_the_next_timer",
+    ),
+    Elsewhere::new(
+        Mutant::AlarmBlindToEarly,
+        "dueline-worker",
+        "",
+        "alarm::tests::an_instance_that_knows_nothing_keeps_clear_of_an_alarm_that_came_early",
+    ),
+    Elsewhere::new(
+        Mutant::AlarmLeftWithNothingPending,
+        "dueline-worker",
+        "serving",
+        "an_alarm_set_by_the_constructor_does_not_outlive_the_last_timer",
+    ),
+    // One in some 40,000 seeds of objects comes by: an early alarm, a request before its handler, a storm.
+    Elsewhere::new(
+        Mutant::AlarmServedTrusted,
+        "dueline-worker",
+        "restoring",
+        "an_alarm_that_is_found_at_the_time_that_was_served_is_not_trusted",
+    ),
+    // Files and their locks, and the server.
+    Elsewhere::new(
+        Mutant::LockLeftToItsFile,
+        "dueline-sqlite",
+        "",
+        "lock::tests::a_lock_ends_although_a_program_just_started_has_its_file",
+    ),
+    Elsewhere::new(
+        Mutant::OpenedLogIsTrusted,
+        "dueline-faultfs",
+        "power_loss",
+        "what_was_read_after_a_kill_is_still_there_after_a_power_cut",
+    ),
+    Elsewhere::new(
+        Mutant::FailedBackupLeavesJournal,
+        "dueline-faultfs",
+        "errors",
+        "a_backup_is_whole_or_leaves_nothing_when_a_call_and_all_behind_it_fail",
+    ),
+    Elsewhere::new(
+        Mutant::ContendedReadGivesUp,
+        "dueline-server",
+        "",
+        "routes::store_faults::a_read_that_is_overtaken_again_and_again_is_answered",
+    ),
+    Elsewhere::new(
+        Mutant::UrlMeasuredAsTyped,
+        "dueline-server",
+        "",
+        "guard::target_url::tests::what_is_taken_is_taken_again_in_the_form_it_was_given",
+    ),
+    // Built-in kinds are not simulated.
+    Elsewhere::new(
+        Mutant::LeaseEpochStartsOver,
+        "dueline-kindsuite",
+        "lease_sweep",
+        "memory::epochs_grow_over_release_and_sweep",
+    ),
+    Elsewhere::new(
+        Mutant::LeaseSourceNotAsked,
+        "dueline-kindsuite",
+        "lease_sweep",
+        "memory::work_that_is_left_keeps_the_lease_and_raises_its_watermark",
+    ),
+    Elsewhere::new(
+        Mutant::LeaseSweepUnguarded,
+        "dueline-kindsuite",
+        "lease_sweep",
+        "memory::a_renewal_before_the_sweep_commits_makes_it_lose",
+    ),
+    Elsewhere::new(
+        Mutant::LeaseWatermarkFalls,
+        "dueline-kindsuite",
+        "lease_sweep",
+        "memory::work_that_is_left_keeps_the_lease_and_raises_its_watermark",
+    ),
+    Elsewhere::new(
+        Mutant::ReservationEndUnguarded,
+        "dueline-kindsuite",
+        "reservation_reconcile",
+        "memory::of_two_ends_planned_from_one_reading_one_loses",
+    ),
+    Elsewhere::new(
+        Mutant::ReservationAbandonedSilently,
+        "dueline-kindsuite",
+        "reservation_reconcile",
+        "memory::what_nobody_settles_is_abandoned_at_its_deadline_and_not_before",
+    ),
+    Elsewhere::new(
+        Mutant::ReservationCommitUnbounded,
+        "dueline-kindsuite",
+        "reservation_reconcile",
+        "memory::a_commit_holds_to_the_last_millisecond_by_the_stores_clock",
+    ),
+    Elsewhere::new(
+        Mutant::ReservationAbandonedEarly,
+        "dueline-kindsuite",
+        "reservation_reconcile",
+        "memory::an_extension_keeps_the_timer_and_moves_the_deadline",
+    ),
+    Elsewhere::new(
+        Mutant::RollUpAddsAgain,
+        "dueline-kindsuite",
+        "quota_rollup",
+        "memory::shards_converge",
+    ),
+    Elsewhere::new(
+        Mutant::RollUpCommitsLate,
+        "dueline-kindsuite",
+        "quota_rollup",
+        "memory::an_absorption_that_is_very_late_brings_nothing_back",
+    ),
+    Elsewhere::new(
+        Mutant::StaleViewTrusted,
+        "dueline-kindsuite",
+        "quota_rollup",
+        "memory::a_view_of_more_than_two_periods_ago_admits_under_the_local_limit",
+    ),
+    Elsewhere::new(
+        Mutant::RecheckKeepsCursor,
+        "dueline-kindsuite",
+        "publication_recheck",
+        "memory::a_new_generation_starts_over",
+    ),
+    Elsewhere::new(
+        Mutant::RecheckSkipsMissing,
+        "dueline-kindsuite",
+        "publication_recheck",
+        "memory::one_that_is_missing_inside_a_page_is_where_the_walk_goes_on",
+    ),
+];

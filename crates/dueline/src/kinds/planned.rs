@@ -1,0 +1,75 @@
+use crate::store::{Batch, BatchOutcome, NamespaceStore, Partition, StoreError};
+use crate::timers::TimerError;
+
+/// A change of a built-in kind that is planned and not committed yet.
+///
+/// Append [`batch`](Self::batch) to one of your own and apply that once: both commit or neither does. If
+/// a guard is lost that is not one of yours, plan again. To commit it alone there is
+/// [`apply`](Self::apply).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "nothing happens until the batch is committed"]
+pub struct Planned<T> {
+    /// Guards of what was read, and the writes; empty if there is nothing to change.
+    pub batch: Batch,
+    /// What it comes to once the batch has committed.
+    pub outcome: T,
+}
+
+impl<T> Planned<T> {
+    /// A change that writes nothing.
+    pub(crate) fn nothing(outcome: T) -> Self {
+        Self {
+            batch: Batch::new(),
+            outcome,
+        }
+    }
+
+    /// Whether a lost guard was one of this plan's. `offset` is how many preconditions stood before the
+    /// plan's in the batch that was applied; `index` is that of
+    /// [`PreconditionFailed`](BatchOutcome::PreconditionFailed).
+    pub fn owns_guard(&self, offset: usize, index: usize) -> bool {
+        index
+            .checked_sub(offset)
+            .is_some_and(|own| own < self.batch.preconditions.len())
+    }
+
+    /// Commits the batch by itself. `None` if a guard was lost: nothing is written, plan again.
+    ///
+    /// # Errors
+    /// What the store says. After `Unknown` the batch is there in full or not at all: plan again, which
+    /// shows what became of it.
+    pub async fn apply(
+        self,
+        store: &dyn NamespaceStore,
+        partition: &Partition,
+    ) -> Result<Option<T>, TimerError> {
+        if self.batch.writes.is_empty() {
+            return Ok(Some(self.outcome));
+        }
+        match store.apply(partition, self.batch).await? {
+            BatchOutcome::Committed => Ok(Some(self.outcome)),
+            BatchOutcome::PreconditionFailed { .. } => Ok(None),
+            BatchOutcome::DeadlinePassed { .. } | BatchOutcome::TooEarly { .. } => {
+                Err(StoreError::unavailable(
+                    "the store's clock is not this process's: a time bound of the batch was lost",
+                )
+                .into())
+            }
+        }
+    }
+}
+
+/// Plans and commits until no guard is lost, eight times at most.
+macro_rules! until_committed {
+    ($timers:expr, $partition:expr, $plan:expr) => {{
+        let mut tries = $crate::timers::Tries::default();
+        loop {
+            let planned = $plan.await?;
+            match planned.apply(&**$timers.store(), $partition).await? {
+                Some(outcome) => break Ok(outcome),
+                None => tries.changed()?,
+            }
+        }
+    }};
+}
+pub(crate) use until_committed;
