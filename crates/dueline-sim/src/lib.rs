@@ -13,6 +13,7 @@ mod draw;
 mod executor;
 mod focus;
 mod handlers;
+mod kinds;
 mod node;
 mod object;
 mod plan;
@@ -24,7 +25,7 @@ mod verdict;
 mod watch;
 mod world;
 
-pub use plan::{OBJECTS, Plan};
+pub use plan::{KINDS_FROM, OBJECTS, Plan};
 pub use shrink::shrink;
 pub use verdict::{Verdict, judge};
 

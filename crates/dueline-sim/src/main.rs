@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use dueline_history::{trace_hash, write};
-use dueline_sim::{OBJECTS, Plan, judge, shrink};
+use dueline_sim::{KINDS_FROM, OBJECTS, Plan, judge, shrink};
 
 /// Simulates engine and drivers on clocks, a store and a schedule that a seed decides.
 #[derive(Debug, Parser)]
@@ -59,6 +59,9 @@ enum Command {
         /// Objects with an alarm each, in place of nodes.
         #[arg(long)]
         objects: bool,
+        /// Scenarios of built-in kinds, in place of scripted ones.
+        #[arg(long, conflicts_with = "objects")]
+        kinds: bool,
     },
     /// Seeds that nobody has tried, for so long; every fourth plays an object.
     Hunt {
@@ -109,8 +112,13 @@ fn main() -> ExitCode {
             first,
             threads,
             objects,
+            kinds,
         } => {
-            let from = if objects { OBJECTS } else { 0 };
+            let from = match (objects, kinds) {
+                (true, _) => OBJECTS,
+                (_, true) => KINDS_FROM,
+                _ => 0,
+            };
             hunt::seeds(from | first, count, threads)
         }
         Command::Hunt { minutes, threads } => {

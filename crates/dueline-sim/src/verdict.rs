@@ -27,8 +27,11 @@ pub fn judge(plan: &Plan) -> Verdict {
     match catch_unwind(AssertUnwindSafe(|| run(plan))) {
         Ok(outcome) => {
             let mut broken = outcome.broken;
-            let watch = Watch::new(plan, outcome.hidden);
-            let mut checkers = Checkers::new().with(Box::new(watch));
+            let mut checkers = Checkers::new();
+            if plan.world.scenario.is_none() {
+                let watch = Watch::new(plan, outcome.hidden);
+                checkers = checkers.with(Box::new(watch));
+            }
             for event in &outcome.events {
                 checkers.take(event);
             }

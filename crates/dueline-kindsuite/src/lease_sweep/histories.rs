@@ -41,6 +41,14 @@ pub fn random_histories_keep_one_holder_and_growing_epochs() {
     );
 }
 
+/// The same for whoever else plays scenarios.
+pub fn scenario(tally: &Tally) -> Box<dyn Scenario> {
+    Box::new(Fight {
+        tally: tally.clone(),
+        ..Fight::default()
+    })
+}
+
 /// What the source knows.
 #[derive(Debug, Default)]
 struct Known {

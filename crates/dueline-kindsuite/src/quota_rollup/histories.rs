@@ -26,6 +26,14 @@ pub fn random_histories_count_every_charge_once() {
     tally.assert_at_least(100, &["charged", "absorbed", "whole", "closed"]);
 }
 
+/// The same for whoever else plays scenarios.
+pub fn scenario(tally: &Tally) -> Box<dyn Scenario> {
+    Box::new(Ledger {
+        tally: tally.clone(),
+        ..Ledger::default()
+    })
+}
+
 #[derive(Debug, Default)]
 struct Ledger {
     tally: Tally,
