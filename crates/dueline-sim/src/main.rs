@@ -63,7 +63,8 @@ enum Command {
         #[arg(long, conflicts_with = "objects")]
         kinds: bool,
     },
-    /// Seeds that nobody has tried, for so long; every fourth plays an object.
+    /// Seeds that nobody has tried, for so long; every fourth plays an object, every fourth a
+    /// built-in kind.
     Hunt {
         /// For how long.
         #[arg(long, default_value_t = 10)]
@@ -95,7 +96,7 @@ enum Command {
         #[arg(long)]
         mutant: Option<String>,
     },
-    /// The trace hashes of ten fixed seeds, four of them of objects: the same in every build.
+    /// The trace hashes of fixed seeds, six of nodes, four of objects and six of kinds: the same in every build.
     Hashes,
 }
 
@@ -132,7 +133,10 @@ fn main() -> ExitCode {
         Command::Elsewhere => elsewhere_command(),
         Command::Shrink { seed, mutant } => with_planted(mutant.as_deref(), || cut(seed)),
         Command::Hashes => {
-            for seed in (1_000..1_006).chain(OBJECTS + 1_000..OBJECTS + 1_004) {
+            let fixed = (1_000..1_006)
+                .chain(OBJECTS + 1_000..OBJECTS + 1_004)
+                .chain(KINDS_FROM + 1_000..KINDS_FROM + 1_006);
+            for seed in fixed {
                 let verdict = judge(&Plan::of(seed));
                 println!(
                     "trace hash {:016x} of seed {seed}",

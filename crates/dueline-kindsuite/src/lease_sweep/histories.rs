@@ -34,7 +34,7 @@ pub fn random_histories_keep_one_holder_and_growing_epochs() {
             "renewed",
             "kept",
             "swept",
-            "released",
+            "let go",
             "fenced write",
             "stale write",
         ],
@@ -249,7 +249,7 @@ impl Fight {
                 (!drained).then_some("swept before it had drained")
             }
             (Some(_) | None, None) => {
-                self.tally.count("released");
+                self.tally.count("let go");
                 None
             }
         }
