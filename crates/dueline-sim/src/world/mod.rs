@@ -32,6 +32,8 @@ pub(crate) const REST_US: u64 = 900_000_000;
 const LATENESS_MS: u64 = 3_000;
 /// The same for one node whose clock goes by the true time: then its driver sleeps exactly.
 const LATENESS_TRUE_MS: u64 = 100;
+/// How long a process may stand still, in milliseconds.
+const STAND_STILL_MS_MAX: u64 = 600_000;
 /// How long timers are served before the end while nothing goes wrong.
 pub(crate) const LIVE_US: u64 = 5_000_000;
 /// How long nothing happens before that.
@@ -121,8 +123,12 @@ pub(crate) fn begin(plan: &Plan) -> What {
             LATENESS_TRUE_MS
         }),
         budget,
-        // A read and a commit may take a quarter of a minute each, and a run its deadline.
-        overrun_ms: 120_000,
+        // A read and a commit may take a quarter of a minute each, and a run its deadline; a world of kinds
+        // lasts long enough for a stand-still to be over in the middle of a tick.
+        overrun_ms: match plan.world.scenario {
+            Some(_) => 120_000 + STAND_STILL_MS_MAX,
+            None => 120_000,
+        },
         recurring: vec![Recurring {
             kind: RECURRING.0,
             every_ms: RECUR_MS,
