@@ -154,6 +154,54 @@ pub(crate) const ELSEWHERE: &[Elsewhere] = &[
     ),
     // Built-in kinds are not simulated.
     Elsewhere::new(
+        Mutant::LeaseEpochStartsOver,
+        "dueline-kindsuite",
+        "lease_sweep",
+        "memory::epochs_grow_over_release_and_sweep",
+    ),
+    Elsewhere::new(
+        Mutant::LeaseSourceNotAsked,
+        "dueline-kindsuite",
+        "lease_sweep",
+        "memory::work_that_is_left_keeps_the_lease_and_raises_its_watermark",
+    ),
+    Elsewhere::new(
+        Mutant::LeaseSweepUnguarded,
+        "dueline-kindsuite",
+        "lease_sweep",
+        "memory::a_renewal_before_the_sweep_commits_makes_it_lose",
+    ),
+    Elsewhere::new(
+        Mutant::LeaseWatermarkFalls,
+        "dueline-kindsuite",
+        "lease_sweep",
+        "memory::work_that_is_left_keeps_the_lease_and_raises_its_watermark",
+    ),
+    Elsewhere::new(
+        Mutant::ReservationEndUnguarded,
+        "dueline-kindsuite",
+        "reservation_reconcile",
+        "memory::of_two_ends_planned_from_one_reading_one_loses",
+    ),
+    Elsewhere::new(
+        Mutant::ReservationAbandonedSilently,
+        "dueline-kindsuite",
+        "reservation_reconcile",
+        "memory::what_nobody_settles_is_abandoned_at_its_deadline_and_not_before",
+    ),
+    Elsewhere::new(
+        Mutant::ReservationCommitUnbounded,
+        "dueline-kindsuite",
+        "reservation_reconcile",
+        "memory::a_commit_holds_to_the_last_millisecond_by_the_stores_clock",
+    ),
+    Elsewhere::new(
+        Mutant::ReservationAbandonedEarly,
+        "dueline-kindsuite",
+        "reservation_reconcile",
+        "memory::an_extension_keeps_the_timer_and_moves_the_deadline",
+    ),
+    Elsewhere::new(
         Mutant::RollUpAddsAgain,
         "dueline-kindsuite",
         "quota_rollup",

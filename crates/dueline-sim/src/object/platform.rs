@@ -328,6 +328,9 @@ impl ObjectWorld<'_> {
                 "an alarm comes late"
             });
         }
+        if self.spec.forgets && !self.executor.has_tasks() {
+            self.evict();
+        }
         match self.object.deliver(self.now_ms()) {
             Delivery::Run(info) => {
                 if info.is_retry {

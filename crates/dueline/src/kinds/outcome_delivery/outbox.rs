@@ -136,8 +136,8 @@ impl Outbox {
     }
 
     /// Delivers what waits at once, whatever back-off or pause the outbox is in: for an operator who knows
-    /// that the sink is there again. Outcomes that failed still wait for their own next attempt. False if
-    /// nothing waits.
+    /// that the sink is there again. Outcomes that failed still wait for their own next attempt. What a run
+    /// that is under way has delivered is delivered again. False if nothing waits.
     ///
     /// # Errors
     /// As [`append`](Self::append).
