@@ -39,6 +39,9 @@ fn main() -> ExitCode {
         ["fuzz", options @ ..] if !options.is_empty() => {
             run::one("fuzz", || fuzz::run_targets(options))
         }
+        ["object", options @ ..] if !options.is_empty() => {
+            run::one("object", || object::measure(options))
+        }
         ["sim", options @ ..] if !options.is_empty() => run::one("sim", || sim::run(options)),
         ["weave", options @ ..] if !options.is_empty() => run::one("weave", || weave::run(options)),
         [name] => match CHECKS.iter().find(|check| check.name == *name) {
@@ -63,9 +66,10 @@ fn usage() -> String {
         text.push_str(&format!("  {:<9} {}\n", check.name, check.about));
     }
     text.push_str(&format!(
-        "\nhunts, for as long as you ask for:\n  {}\n            kills of a server among eight clients, and the checker\n  {}\n            libFuzzer, over one target or over all\n  {}\n            the models under more schedules, and more preemptions\n  {}\n            the simulator: more seeds, or every planted bug\n",
+        "\nhunts, for as long as you ask for:\n  {}\n            kills of a server among eight clients, and the checker\n  {}\n            libFuzzer, over one target or over all\n  {}\n            the package for Durable Objects beside an alarm loop written by hand\n  {}\n            the models under more schedules, and more preemptions\n  {}\n            the simulator: more seeds, or every planted bug\n",
         crash::USAGE,
         fuzz::USAGE,
+        object::USAGE,
         weave::USAGE,
         sim::USAGE,
     ));

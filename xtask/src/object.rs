@@ -38,14 +38,36 @@ const FILES_AT_A_TIME: &str = "--test-concurrency=4";
 const GZIP_BYTES_MAX: u64 = 168_000;
 const NODE_MIN: u32 = 20;
 
+pub(crate) const USAGE: &str = "object --bench";
+
 pub(crate) fn check() -> Result<Note, Failure> {
     let size = build()?;
     let tests = test()?;
+    // Its figures say nothing at this size; it must only not rot.
+    bench(&["--tiny"])?;
     Ok(Note {
         text: format!("{size}; node --test; {tests}"),
         warning: None,
         tests: Some(tests),
     })
+}
+
+/// The package beside an alarm loop written by hand, in one workerd: `--bench`.
+pub(crate) fn measure(options: &[&str]) -> Result<Note, Failure> {
+    let ["--bench", options @ ..] = options else {
+        return Err(format!("usage: cargo xtask {USAGE}").into());
+    };
+    let size = build()?;
+    bench(options)?;
+    Ok(Note::text(size))
+}
+
+fn bench(options: &[&str]) -> Result<(), Failure> {
+    let main = package().join("dist-bench/bench/node/main.js");
+    let main = main.to_string_lossy();
+    let mut words = vec![&*main];
+    words.extend(options);
+    run(in_package(command("node", &words)))
 }
 
 /// Builds module and package; says how large the module is.
@@ -73,8 +95,9 @@ fn build() -> Result<String, Failure> {
     compiler.cargo("build", SUITE_BUILD)?;
     let built = compiler.artefacts(SUITE_PROFILE);
     bind(&bindgen, &built, SUITE, "dist-test/suite")?;
-    compile("test/worker")?;
-    compile("test/node")?;
+    for project in ["test/worker", "test/node", "bench/worker", "bench/node"] {
+        compile(project)?;
+    }
     Ok(size)
 }
 

@@ -93,3 +93,8 @@ dueline_kindsuite::on_stores!(outcome_delivery;
     the_rows_of_an_outbox_are_as_documented,
     the_rows_of_a_relay_are_as_documented,
 );
+
+#[test]
+fn random_histories_lose_nothing_and_keep_the_order() {
+    dueline_kindsuite::outcome_delivery::random_histories_lose_nothing_and_keep_the_order();
+}

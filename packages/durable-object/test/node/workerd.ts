@@ -1,13 +1,18 @@
 // A workerd of our own: a config, a free port, a data directory; started, killed, started again.
 import { spawn, type ChildProcess } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 
-const PACKAGE = join(import.meta.dirname, "../..");
+/** The folder of the package, above this file wherever it was compiled to. */
+export const PACKAGE = above(import.meta.dirname);
 /** How long workerd may take to answer for the first time. */
 const START_MS = 30_000;
+
+function above(folder: string): string {
+  return existsSync(join(folder, "package.json")) ? folder : above(dirname(folder));
+}
 
 /** The file of the binary, out of the platform's npm package. */
 function binary(): string {
@@ -50,8 +55,10 @@ process.once("exit", () => {
 
 /** What a test wants to run. */
 export interface WorkerdOptions {
-  /** The module of the worker, below `dist-test/worker`. */
+  /** The module of the worker, below its folder. */
   readonly entry: string;
+  /** The folder of the worker's modules below the package; `dist-test/worker` without it. */
+  readonly folder?: string;
   /** The classes of its objects. */
   readonly classes: readonly string[];
   /** The folder of another build of the package. */
@@ -63,7 +70,7 @@ export interface WorkerdOptions {
 }
 
 function config(options: WorkerdOptions, port: number, data: string): string {
-  const worker = modules(join(PACKAGE, "dist-test/worker"), "");
+  const worker = modules(join(PACKAGE, options.folder ?? "dist-test/worker"), "");
   worker.sort((a, b) => Number(b.includes(`"${options.entry}"`)) - Number(a.includes(`"${options.entry}"`)));
   const suite = options.suite === true ? modules(join(PACKAGE, "dist-test/suite"), "@suite/") : [];
   const all = [...worker, ...modules(options.dist ?? join(PACKAGE, "dist"), "@dueline/"), ...suite];

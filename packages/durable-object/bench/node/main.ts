@@ -1,0 +1,62 @@
+// Side by side in one workerd: the package, and an alarm loop written by hand that keeps the same promises.
+// Rounds are interleaved, and the ratio is that of the medians. Nothing here fails for being slow.
+//   node dist-bench/bench/node/main.js [--tiny] [--side CLASS]
+import { percentile } from "../../test/node/figures.js";
+import { Workerd } from "../../test/node/workerd.js";
+import { cold } from "./cold.js";
+import { FULL, MEASUREMENTS, TINY, type Measure } from "./measures.js";
+
+const BY_HAND = "ByHand";
+const SIDES = ["WithDueline", "WithGroups", "WithDefaults"];
+
+async function main(words: readonly string[]): Promise<void> {
+  const size = words.includes("--tiny") ? TINY : FULL;
+  const asked = words[words.indexOf("--side") + 1];
+  const sides = words.includes("--side") && asked !== undefined ? [asked] : SIDES;
+  await cold(size.rounds);
+  const workerd = await Workerd.start({
+    folder: "dist-bench/worker",
+    entry: "main.js",
+    classes: [BY_HAND, ...SIDES, "Cold"],
+    preventEviction: true,
+  });
+  try {
+    await compare(workerd, [BY_HAND, ...sides], size);
+  } finally {
+    await workerd.stop();
+  }
+}
+
+async function compare(workerd: Workerd, sides: readonly string[], size: typeof FULL): Promise<void> {
+  for (const { measures, run } of MEASUREMENTS) {
+    const figures = new Map(sides.map((side) => [side, measures.map(() => [] as number[])]));
+    // The first round warms both sides up and is left out.
+    for (let round = size === TINY ? 1 : 0; round <= size.rounds; round += 1) {
+      for (const side of sides) {
+        const found = await run(workerd.object(side, `${measures[0]?.name} ${round}`), size);
+        if (round > 0) {
+          found.forEach((figure, index) => figures.get(side)?.[index]?.push(figure));
+        }
+      }
+    }
+    measures.forEach((measure, index) => {
+      console.log(measure.name);
+      const hand = median(figures.get(BY_HAND)?.[index] ?? []);
+      for (const side of sides) {
+        console.log(line(side, measure, figures.get(side)?.[index] ?? [], hand));
+      }
+    });
+  }
+}
+
+function line(side: string, measure: Measure, figures: readonly number[], hand: number): string {
+  const [middle, least, most] = [median(figures), Math.min(...figures), Math.max(...figures)].map(Math.round);
+  const ratio = side === BY_HAND || !measure.isRate ? "" : `  ratio ${(median(figures) / hand).toFixed(2)}`;
+  return `  ${side.padEnd(13)} ${String(middle).padStart(7)} ${measure.unit}  (${least} to ${most})${ratio}`;
+}
+
+function median(figures: readonly number[]): number {
+  return percentile(figures, 0.5);
+}
+
+await main(process.argv.slice(2));
