@@ -18,7 +18,10 @@ const NOT_HERE: [(&str, &str); 5] = [
         "a_panic_of_the_sink_is_a_failure_of_the_outcome",
     ),
     ("test_kind", "a_panic_is_a_failure"),
-    ("ticket_expiry", "an_abort_that_panics_is_told_and_blocks_nothing"),
+    (
+        "ticket_expiry",
+        "an_abort_that_panics_is_told_and_blocks_nothing",
+    ),
 ];
 
 /// A module of cases and the names of its functions.
@@ -34,7 +37,12 @@ fn main() {
 
     let mut text = String::new();
     let contract = themes(&read(&contract), "conformance_cases! { $make;", '}');
-    write_list(&mut text, "CONTRACT", "dueline_testkit::conformance", &contract);
+    write_list(
+        &mut text,
+        "CONTRACT",
+        "dueline_testkit::conformance",
+        &contract,
+    );
     let mut of_kinds = Vec::new();
     for file in rust_files(&kinds) {
         of_kinds.extend(themes(&read(&file), "on_stores!(", ')'));
@@ -65,14 +73,20 @@ fn themes(text: &str, opening: &str, closing: char) -> Vec<Theme> {
 }
 
 fn is_name(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+    !text.is_empty()
+        && text
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
 }
 
 /// The list as a table of names and functions. An empty one is a list whose form has changed.
 fn write_list(text: &mut String, name: &str, path: &str, themes: &[Theme]) {
     assert!(!themes.is_empty(), "no cases of {path} were found");
-    writeln!(text, "pub(crate) const {name}: &[(&str, fn({path}::Make<'_>))] = &[")
-        .expect("a string takes it");
+    writeln!(
+        text,
+        "pub(crate) const {name}: &[(&str, fn({path}::Make<'_>))] = &["
+    )
+    .expect("a string takes it");
     for (theme, cases) in themes {
         for case in cases {
             if NOT_HERE.contains(&(theme, case)) {

@@ -31,7 +31,12 @@ const MODULE_BUILD: &[&str] = &[
 /// The engine's suites, to be run in an object: built for the tests alone.
 const SUITE: &str = "dueline_objectsuite";
 const SUITE_PROFILE: &str = "suite";
-const SUITE_BUILD: &[&str] = &["--profile", SUITE_PROFILE, "--package", "dueline-objectsuite"];
+const SUITE_BUILD: &[&str] = &[
+    "--profile",
+    SUITE_PROFILE,
+    "--package",
+    "dueline-objectsuite",
+];
 /// Test files that run beside each other: most of them wait for alarms.
 const FILES_AT_A_TIME: &str = "--test-concurrency=4";
 /// What an object loads at a cold start, at most, after gzip.
@@ -106,12 +111,7 @@ fn test() -> Result<TestCounts, Failure> {
     let folder = files.to_string_lossy();
     let (lines, success) = run_and_keep(in_package(command(
         "node",
-        &[
-            "--test",
-            "--test-reporter=spec",
-            FILES_AT_A_TIME,
-            &folder,
-        ],
+        &["--test", "--test-reporter=spec", FILES_AT_A_TIME, &folder],
     )))?;
     let counts = counts(&lines);
     if !success || counts.failed > 0 {

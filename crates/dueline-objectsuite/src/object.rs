@@ -55,6 +55,12 @@ fn opened(clock: &ManualClock, small: bool) -> Arc<ObjectStore> {
         ..ObjectOptions::default()
     };
     let runtime = test_runtime(clock);
-    let driver = ObjectDriver::open(Arc::new(storage), runtime, Registry::new(), Start::Fresh, options);
+    let driver = ObjectDriver::open(
+        Arc::new(storage),
+        runtime,
+        Registry::new(),
+        Start::Fresh,
+        options,
+    );
     Arc::clone(driver.expect("the store is opened").store())
 }

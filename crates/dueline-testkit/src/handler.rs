@@ -1,7 +1,7 @@
 use std::fmt;
 
-use dueline::{BoxFuture, MaybeSendSync};
 use dueline::timers::{DueTimer, Fired, HandlerError, TimerCtx, TimerHandler};
+use dueline::{BoxFuture, MaybeSendSync};
 
 /// A handler made of a closure.
 ///
