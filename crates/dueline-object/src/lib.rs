@@ -18,7 +18,8 @@
 //!
 //! # Numbers and bytes
 //! Times are JavaScript numbers: the latest due is below 2^53. Generations have 64 bits and are decimal
-//! strings. Payloads are `Uint8Array`s. A name is a string, stored as its UTF-8.
+//! strings. Payloads are `Uint8Array`s. A name is stored as its UTF-8: it comes in
+//! as a string and goes out as bytes.
 //!
 //! # Traps
 //! A panic is a trap: the instance of the module is lost with every future in it. Each call into the
@@ -27,6 +28,9 @@
 //!
 //! # Limits
 //! Built for `wasm32` only; for any other target the crate is empty.
+//!
+//! # Features
+//! `suite`: the storage without a host, for the suites that `dueline-objectsuite` runs inside workerd.
 #![cfg(target_arch = "wasm32")]
 #![allow(
     clippy::arc_with_non_send_sync,

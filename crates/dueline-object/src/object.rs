@@ -9,7 +9,7 @@ use dueline::sql::SizeLimit;
 use dueline::store::{Partition, StoreError};
 use dueline::timers::{Registry, TickBudget};
 use dueline_worker::{AlarmInfo, ObjectDriver, ObjectOptions, ObjectStorage, Restored, Start};
-use js_sys::Promise;
+use js_sys::{Array, Promise};
 use wasm_bindgen::prelude::*;
 
 use crate::clocks::runtime;
@@ -41,18 +41,14 @@ pub struct ObjectCore {
 impl ObjectCore {
     /// Opens the timers of an object: creates or migrates its tables, allots kinds to new names, sets the
     /// alarm if it is missing. A promise of an `ObjectCore`.
-    pub fn open(
-        storage: Storage,
-        host: Host,
-        kinds: Vec<KindOptions>,
-        settings: &ObjectSettings,
-    ) -> Promise {
+    pub fn open(storage: Storage, host: Host, kinds: &Array, settings: &ObjectSettings) -> Promise {
         let options = options_of(settings);
         let start = if settings.is_after_trap() {
             Start::AfterTrap
         } else {
             Start::Fresh
         };
+        let kinds: Vec<KindOptions> = kinds.iter().map(JsCast::unchecked_into).collect();
         let on = host.clone();
         promise(
             &on,

@@ -3,7 +3,7 @@ import { DuelineError, textOf } from "./errors.js";
 import type { Detached, DueTimer, Inline } from "./handlers.js";
 import type { Instance } from "./instance.js";
 import { Outcome, type Effects, type FollowUp, type Together } from "./outcomes.js";
-import { decodePayload, encodePayload } from "./payload.js";
+import { decodeName, decodePayload, encodePayload } from "./payload.js";
 import type { Payloads, Policy } from "./types.js";
 
 const FOLLOW_UPS_MAX = 20;
@@ -18,7 +18,7 @@ export interface HostKind {
 interface CoreTimer {
   readonly kind: number;
   readonly run: number;
-  readonly reference: string;
+  readonly reference: Uint8Array;
   readonly isNamed: boolean;
   readonly payload: Uint8Array;
   readonly dueAt: number;
@@ -182,15 +182,16 @@ export class ObjectHost {
   }
 
   #due(timer: CoreTimer, kind: string, payload: unknown, signal: AbortSignal): DueTimer {
+    const reference = decodeName(timer.reference);
     return {
       kind,
-      ...(timer.isNamed ? { name: timer.reference } : {}),
+      ...(timer.isNamed ? { name: reference } : {}),
       payload,
       dueAt: timer.dueAt,
       now: timer.now,
       attempt: timer.attempt,
       generation: timer.generation,
-      occurrenceId: `${this.#identity}/${timer.kind}/${encodeURIComponent(timer.reference)}/${timer.generation}`,
+      occurrenceId: `${this.#identity}/${timer.kind}/${encodeURIComponent(reference)}/${timer.generation}`,
       ...(timer.lastError === undefined ? {} : { lastError: timer.lastError }),
       signal,
     };
