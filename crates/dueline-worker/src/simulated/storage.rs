@@ -5,7 +5,7 @@ use std::task::Poll;
 
 use dueline::BoxFuture;
 use dueline::runtime::Clock;
-use dueline::sql::schema;
+use dueline::sql::{SqlConn, schema};
 use dueline::store::{Batch, Partition, StoreError, Wake};
 use dueline::timers::KindSet;
 
