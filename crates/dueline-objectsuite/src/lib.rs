@@ -9,6 +9,16 @@
 //! A case that fails traps. What it said last is in the global `duelineSuitePanic`, and the caller needs a
 //! new instance of the module.
 #![cfg(target_arch = "wasm32")]
+#![allow(
+    clippy::expect_used,
+    clippy::needless_pass_by_value,
+    clippy::type_complexity,
+    reason = "a case fails by panicking, its setup too; the signatures are those of the suites"
+)]
+#![allow(
+    clippy::arc_with_non_send_sync,
+    reason = "the core shares by Arc; this target has one thread"
+)]
 
 mod cases;
 mod object;
