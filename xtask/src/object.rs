@@ -90,6 +90,13 @@ fn build() -> Result<String, Failure> {
     )?;
     shrink()?;
     let size = size()?;
+    // A test whose source is gone would run on from its compiled form.
+    for folder in ["dist", "dist-test", "dist-bench"].map(|name| package().join(name)) {
+        if folder.exists() {
+            fs::remove_dir_all(&folder)
+                .map_err(|error| format!("{} could not be emptied: {error}", folder.display()))?;
+        }
+    }
     compile(".")?;
     for file in [".js", ".d.ts", "_bg.wasm"].map(|end| format!("{MODULE}{end}")) {
         copy(
