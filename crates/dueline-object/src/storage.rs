@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use dueline::BoxFuture;
 use dueline::runtime::Clock;
+use dueline::sql::SqlConn;
 use dueline::store::StoreError;
 use dueline_worker::{AlarmWrite, ObjectStorage, SqlTask};
 use js_sys::Promise;
@@ -103,7 +104,7 @@ impl ObjectStorage for PlatformStorage {
         written(self.storage.sync()).unwrap_or_else(|error| Box::pin(ready(Err(error))))
     }
 
-    fn effect(&self, number: u64) -> Result<(), String> {
+    fn effect(&self, number: u64, _: &dyn SqlConn) -> Result<(), String> {
         match self.host.effect(number as f64) {
             Ok(None) => Ok(()),
             Ok(Some(refused)) => Err(refused),

@@ -73,14 +73,15 @@ pub trait ObjectStorage: MaybeSendSync + fmt::Debug {
     fn sync(&self) -> BoxFuture<'static, Result<(), StoreError>>;
 
     /// Does what an [`effect_mark`](crate::effect_mark) of this number stands for: called inside the
-    /// transaction, when the guards of the batch that carries the mark have held. Whatever it writes to the
-    /// object's database commits with that batch. It may be called again if a transaction is rolled back
+    /// transaction, whose connection it is given, when the guards of the batch that carries the mark have
+    /// held. Whatever it writes to the object's database commits with that batch. It may be called again if a transaction is rolled back
     /// for another batch's sake. It must not come back to the store.
     ///
     /// # Errors
     /// Why it could not be done. The batch is refused with this text, what was written for it is rolled
     /// back, and its timer has failed. An object without effects, the default, refuses every mark.
-    fn effect(&self, number: u64) -> Result<(), String> {
+    fn effect(&self, number: u64, conn: &dyn SqlConn) -> Result<(), String> {
+        let _ = conn;
         Err(format!("this object knows no effect {number}"))
     }
 

@@ -59,6 +59,7 @@ export class Timers<P extends Payloads = Payloads> {
   readonly #options: TimersOptions<P>;
   readonly #ownAlarm: OwnAlarm | undefined;
   #opened: Promise<Opened>;
+  #host: ObjectHost | undefined;
   #alarms = 0;
   #isRestoring = false;
 
@@ -220,13 +221,14 @@ export class Timers<P extends Payloads = Payloads> {
 
   /** A verb: with open timers, outside effects, and with a look at the alarm behind it. */
   async #call<T>(verb: (opened: Opened) => Promise<T>): Promise<T> {
-    const opened = await this.#whenOpen();
-    if (opened.host.isInEffects) {
+    // Asked before anything is awaited: behind a wait the effects are over.
+    if (this.#host?.isInEffects === true) {
       throw new DuelineError(
         "in_effects",
         "effects run inside a transaction: return `schedule` beside them to schedule with it",
       );
     }
+    const opened = await this.#whenOpen();
     try {
       return await verb(opened);
     } finally {
@@ -269,6 +271,7 @@ export class Timers<P extends Payloads = Payloads> {
     const kinds = hostKinds({ ...given, ...this.#ownAlarm?.handlers() });
     const instance = Instance.current;
     const host = new ObjectHost(instance, this.#ctx.id.toString());
+    this.#host = host;
     const settings = coreSettings(this.#options, isAfterTrap);
     const pending = await this.#ownAlarm?.pending();
     const core = (await instance.wait(() =>

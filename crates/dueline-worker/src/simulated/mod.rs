@@ -22,5 +22,5 @@ mod turns;
 pub use faults::{StorageCall, StorageFaults};
 pub use object::{AlarmEnd, Delivery, SimulatedObject};
 pub use scheduler::RETRIES_MAX;
-pub use storage::{SimulatedStorage, StorageCounts};
+pub use storage::{SimulatedEffects, SimulatedStorage, StorageCounts};
 pub use turns::TurnRecord;

@@ -1,10 +1,11 @@
+use std::fmt;
 use std::future::{poll_fn, ready};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
 use dueline::BoxFuture;
 use dueline::runtime::Clock;
-use dueline::sql::schema;
+use dueline::sql::{SqlConn, schema};
 use dueline::store::{Batch, Partition, StoreError, Wake};
 use dueline::timers::KindSet;
 
@@ -31,10 +32,14 @@ pub struct StorageCounts {
 }
 
 /// The database and the alarm of one simulated object, for its instances.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct SimulatedStorage {
     inner: Arc<Mutex<Inner>>,
+    effects: Arc<Mutex<Option<SimulatedEffects>>>,
 }
+
+/// What an object in memory does for an [`effect_mark`](crate::effect_mark), by the mark's number.
+pub type SimulatedEffects = Arc<dyn Fn(u64, &dyn SqlConn) -> Result<(), String> + Send + Sync>;
 
 #[derive(Debug)]
 pub(super) struct Inner {
@@ -80,6 +85,7 @@ impl SimulatedStorage {
         };
         Ok(Self {
             inner: Arc::new(Mutex::new(inner)),
+            effects: Arc::default(),
         })
     }
 
@@ -96,6 +102,11 @@ impl SimulatedStorage {
     /// Whether turns record the wakes that are stored at their ends.
     pub fn record_wakes(&self, records_wakes: bool) {
         self.lock().records_wakes = records_wakes;
+    }
+
+    /// What is done for the marks of batches from now on.
+    pub fn set_effects(&self, effects: SimulatedEffects) {
+        *self.effects.lock().unwrap_or_else(PoisonError::into_inner) = Some(effects);
     }
 
     /// What was asked so far.
@@ -135,6 +146,12 @@ impl SimulatedStorage {
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for SimulatedStorage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimulatedStorage").finish_non_exhaustive()
     }
 }
 
@@ -270,6 +287,16 @@ impl ObjectStorage for SimulatedStorage {
             context.waker().wake_by_ref();
             Poll::Pending
         }))
+    }
+
+    fn effect(&self, number: u64, conn: &dyn SqlConn) -> Result<(), String> {
+        // Not with the other state: the transaction that calls this holds it.
+        let effects = self.effects.lock().unwrap_or_else(PoisonError::into_inner);
+        let effects = effects.clone();
+        match effects {
+            Some(effects) => effects(number, conn),
+            None => Err(format!("this object knows no effect {number}")),
+        }
     }
 
     fn committed(&self, partition: &Partition, batches: &[Batch]) {

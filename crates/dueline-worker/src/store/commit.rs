@@ -91,7 +91,7 @@ impl ObjectStore {
             }
             let mut transaction = Transaction::new(conn, writer);
             transaction.run_with(partition, group, &mut |index| {
-                let Err(effect) = self.do_effects(effects, index) else {
+                let Err(effect) = self.do_effects(conn, effects, index) else {
                     return Ok(());
                 };
                 let error = effect.error.clone();

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use dueline::rows::{class, class_start, is_of_class};
+use dueline::sql::SqlConn;
 use dueline::store::{Batch, Group, GroupOutcome, Key, Partition, StoreError, Write};
 
 use super::ObjectStore;
@@ -61,12 +62,19 @@ pub(super) struct FailedEffect {
 
 impl ObjectStore {
     /// Does the effects of one batch.
-    pub(super) fn do_effects(&self, marks: &[Vec<u64>], index: usize) -> Result<(), FailedEffect> {
+    pub(super) fn do_effects(
+        &self,
+        conn: &dyn SqlConn,
+        marks: &[Vec<u64>],
+        index: usize,
+    ) -> Result<(), FailedEffect> {
         for number in marks.get(index).into_iter().flatten() {
-            self.storage.effect(*number).map_err(|text| FailedEffect {
-                index,
-                error: StoreError::invalid(text),
-            })?;
+            self.storage
+                .effect(*number, conn)
+                .map_err(|text| FailedEffect {
+                    index,
+                    error: StoreError::invalid(text),
+                })?;
         }
         Ok(())
     }

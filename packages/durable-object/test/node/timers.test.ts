@@ -176,6 +176,13 @@ describe("handlers", () => {
     assert.deepEqual(await object.call("effects"), []);
   });
 
+  it("refuses a verb that effects call", async () => {
+    const object = fresh();
+    await object.call("schedule", "scheduleInEffects", { after: 0 });
+    const [effect] = await effects(object, 1);
+    assert.match(effect?.text ?? "", /^in_effects: /);
+  });
+
   it("schedules again from the due, with a new payload", async () => {
     const object = fresh();
     const dueAt = Date.now() + 20;
@@ -270,4 +277,4 @@ describe("misuse", () => {
 });
 
 /** The kinds of the object under test; each has a row with its number, and one row has the next. */
-const KINDS = { write: 1, slow: 1, fail: 1, throwInEffects: 1, asyncEffects: 1, again: 1, giveUp: 1, chain: 1, call: 1, bytes: 1 };
+const KINDS = { write: 1, slow: 1, fail: 1, throwInEffects: 1, asyncEffects: 1, scheduleInEffects: 1, again: 1, giveUp: 1, chain: 1, call: 1, bytes: 1 };

@@ -8,6 +8,7 @@ type Kinds = {
   fail: { times: number };
   throwInEffects: { text: string };
   asyncEffects: undefined;
+  scheduleInEffects: undefined;
   again: { left: number };
   giveUp: undefined;
   chain: { left: number };
@@ -68,6 +69,14 @@ export class Everything extends TimerObject<Kinds> {
         run: (timer) => () => {
           this.#note("must not stay", timer);
           return Promise.resolve() as unknown as void;
+        },
+      },
+      scheduleInEffects: {
+        retry: { attempts: 1 },
+        run: (timer) => () => {
+          this.schedule("write", { after: 0, payload: { text: "must not be" } }).catch((error: Error) => {
+            this.#note(error.message, timer);
+          });
         },
       },
       again: (timer) => {
@@ -132,6 +141,8 @@ export class Everything extends TimerObject<Kinds> {
           return this.#sql.exec("SELECT * FROM effects ORDER BY id").toArray();
         case "alarm":
           return this.ctx.storage.getAlarm();
+        case "trap":
+          return trapped(() => this.schedule("write", { after: 60_000, payload: { text: "never" } }));
         case "rows":
           return this.#rows();
         default:
@@ -148,6 +159,22 @@ export class Everything extends TimerObject<Kinds> {
 
 export { Adopted } from "./adopted.js";
 export { Counted } from "./counted.js";
+
+/**
+ * Breaks the engine in the middle of a call: an exception of the platform's runs through the module's frames,
+ * which leaves it as a trap does.
+ */
+async function trapped(call: () => Promise<unknown>): Promise<unknown> {
+  const original = crypto.getRandomValues;
+  crypto.getRandomValues = () => {
+    throw new Error("no entropy");
+  };
+  try {
+    return await call();
+  } finally {
+    crypto.getRandomValues = original;
+  }
+}
 
 export default {
   async fetch(request: Request, env: Record<string, DurableObjectNamespace>): Promise<Response> {
