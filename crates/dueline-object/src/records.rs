@@ -1,9 +1,7 @@
 //! Plain objects for the package.
 
 use dueline::rows::Failure;
-use dueline::timers::{
-    Cancelled, DeadView, DueTimer, ScheduleOutcome, Scheduled, TimerKind, TimerView,
-};
+use dueline::timers::{Cancelled, DeadView, ScheduleOutcome, Scheduled, TimerKind, TimerView};
 use dueline_worker::AlarmReport;
 use js_sys::{Object, Reflect, Uint8Array};
 use wasm_bindgen::prelude::*;
@@ -56,22 +54,6 @@ impl Record {
     pub(crate) fn done(self) -> JsValue {
         self.0.into()
     }
-}
-
-/// A due timer for its handler. `run` is the number of this run.
-pub(crate) fn due_timer(timer: &DueTimer, run: f64, now_ms: u64) -> JsValue {
-    Record::new()
-        .kind(timer.kind())
-        .with("run", run)
-        .reference(timer.reference())
-        .with("isNamed", timer.is_named())
-        .payload(timer.payload())
-        .number("dueAt", timer.due_at_ms())
-        .number("now", now_ms)
-        .number("attempt", timer.attempt().into())
-        .generation(timer.generation())
-        .failure(timer.last_error())
-        .done()
 }
 
 pub(crate) fn timer_view(view: &TimerView, now_ms: u64) -> JsValue {
