@@ -31,6 +31,18 @@ const MODULE_BUILD: &[&str] = &[
 /// What an object loads at a cold start, at most, after gzip.
 const GZIP_BYTES_MAX: u64 = 168_000;
 const NODE_MIN: u32 = 20;
+/// What is compiled against the package: each by the `tsconfig.json` in its folder, or by the file.
+const PROJECTS: &[&str] = &[
+    "test/worker",
+    "test/node",
+    "test/clock",
+    "bench/worker",
+    "bench/node",
+    "examples",
+    "examples/tsconfig.test.json",
+];
+/// What Node's test runner runs in plain Node, where a loader stands in for the platform's modules.
+const CLOCK_TESTS: &[&str] = &["dist-test/clock", "dist-examples"];
 
 pub(crate) const USAGE: &str = "object --bench";
 
@@ -74,6 +86,7 @@ fn build() -> Result<String, Failure> {
     bind(&bindgen, &compiler)?;
     let size = size()?;
     compile(".")?;
+    compile("testing")?;
     for file in [".js", ".d.ts", "_bg.wasm"].map(|end| format!("{MODULE}{end}")) {
         copy(
             &package().join("src/generated"),
@@ -81,19 +94,25 @@ fn build() -> Result<String, Failure> {
             &file,
         )?;
     }
-    for project in ["test/worker", "test/node", "bench/worker", "bench/node"] {
+    for project in PROJECTS {
         compile(project)?;
     }
     Ok(size)
 }
 
 fn test() -> Result<TestCounts, Failure> {
-    let files = package().join("dist-test/node");
-    let folder = files.to_string_lossy();
-    let (lines, success) = run_and_keep(in_package(command(
-        "node",
-        &["--test", "--test-reporter=spec", &folder],
-    )))?;
+    let register = "--import=@dueline/durable-object/testing/register";
+    let mut tests = run_tests(register, CLOCK_TESTS)?;
+    let in_workerd = run_tests("--no-warnings", &["dist-test/node"])?;
+    tests.passed += in_workerd.passed;
+    tests.ignored += in_workerd.ignored;
+    Ok(tests)
+}
+
+fn run_tests(word: &str, folders: &[&str]) -> Result<TestCounts, Failure> {
+    let mut words = vec![word, "--test", "--test-reporter=spec"];
+    words.extend(folders);
+    let (lines, success) = run_and_keep(in_package(command("node", &words)))?;
     let counts = counts(&lines);
     if !success || counts.failed > 0 {
         return Err(Failure {

@@ -13,7 +13,7 @@
 //! | `clocks` | time, sleep, entropy |
 //! | `handler`, `outcome` | a handler in JavaScript as a handler of the engine |
 //! | `object`, `verbs`, `kinds` | what the package calls |
-//! | `records`, `errors` | what it is given back |
+//! | `records`, `literals`, `errors` | what it is given back |
 //!
 //! # Numbers and bytes
 //! Times are JavaScript numbers: the latest due is below 2^53. Generations have 64 bits and are decimal
@@ -37,6 +37,7 @@ mod connection;
 mod errors;
 mod handler;
 mod kinds;
+mod literals;
 mod object;
 mod outcome;
 mod platform;

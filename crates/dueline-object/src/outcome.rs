@@ -75,7 +75,14 @@ impl Scheduling {
         for wanted in outcome.schedules().iter().flat_map(js_sys::Array::iter) {
             let wanted: Wanted = wanted.unchecked_into();
             let policy = policy_of(&wanted.policy())?;
-            let timer = timer_of(&wanted);
+            let payload = wanted.payload().to_vec();
+            let timer = timer_of(
+                wanted.kind(),
+                wanted.reference(),
+                wanted.is_named(),
+                wanted.due_at(),
+                payload,
+            );
             let planned = self.timers.plan(&self.partition, &timer, policy).await?;
             batch = batch.append(planned.batch);
         }
@@ -97,15 +104,17 @@ pub(crate) fn time_of(ms: f64) -> u64 {
     ms as u64
 }
 
-pub(crate) fn timer_of(wanted: &Wanted) -> Timer {
-    let timer = Timer::new(TimerKind(wanted.kind()), wanted.reference())
-        .due_at(time_of(wanted.due_at()))
-        .payload(wanted.payload().to_vec());
-    if wanted.is_named() {
-        timer.named()
-    } else {
-        timer
-    }
+pub(crate) fn timer_of(
+    kind: u8,
+    reference: String,
+    is_named: bool,
+    due_at: f64,
+    payload: Vec<u8>,
+) -> Timer {
+    let timer = Timer::new(TimerKind(kind), reference)
+        .due_at(time_of(due_at))
+        .payload(payload);
+    if is_named { timer.named() } else { timer }
 }
 
 pub(crate) fn policy_of(policy: &str) -> Result<Policy, TimerError> {
