@@ -161,6 +161,11 @@ export class Workerd {
     return [written];
   }
 
+  /** Its process, while it runs. */
+  get pid(): number | undefined {
+    return this.#process?.pid;
+  }
+
   /** Where it listens. */
   get url(): string {
     return `http://127.0.0.1:${this.#port}`;
