@@ -193,9 +193,8 @@ export class ObjectHost {
   #due(timer: CoreTimer, kind: string, payload: unknown, running: Running): DueTimer {
     const [number, , reference, isNamed, , dueAt, now, attempt, generation, lastError] = timer;
     const identity = this.#identity;
-    return {
+    const due: { -readonly [Part in keyof DueTimer]: DueTimer[Part] } = {
       kind,
-      ...(isNamed ? { name: reference } : {}),
       payload,
       dueAt,
       now,
@@ -204,11 +203,17 @@ export class ObjectHost {
       get occurrenceId() {
         return `${identity}/${number}/${encodeURIComponent(reference)}/${generation}`;
       },
-      ...(lastError === undefined ? {} : { lastError }),
       get signal() {
         return running.signal;
       },
     };
+    if (isNamed) {
+      due.name = reference;
+    }
+    if (lastError !== undefined) {
+      due.lastError = lastError;
+    }
+    return due;
   }
 
   /** What a handler returned, as the core reads it. */
