@@ -24,6 +24,7 @@ pub mod publication_recheck;
 pub mod quota_rollup;
 pub mod reservation_reconcile;
 pub mod storm;
+pub mod test_kind;
 pub mod ticket_expiry;
 pub mod world;
 

@@ -59,6 +59,11 @@ pub trait Scenario {
     /// The kinds of a process, over its own timers.
     fn kinds(&self, timers: &Timers) -> Vec<(TimerKind, Registration)>;
 
+    /// Whether some pages are short, as the contract allows.
+    fn has_short_pages(&self) -> bool {
+        false
+    }
+
     /// Something for the client to ask for next.
     fn ask(&mut self, random: &mut Random, client: &Timers, partition: &Partition) -> Ask;
 
@@ -90,6 +95,9 @@ pub struct Change<'a> {
     pub after: &'a Rows,
     /// Every partition as it is afterwards.
     pub all: &'a BTreeMap<Partition, Rows>,
+    /// The timers of the partition as they are afterwards.
+    pub timers: &'a Rows,
+    pub batch: &'a Batch,
 }
 
 impl Change<'_> {
@@ -132,6 +140,7 @@ enum Ended {
 struct Watched<S> {
     scenario: S,
     all: BTreeMap<Partition, Rows>,
+    timers: BTreeMap<Partition, Rows>,
     broken: Vec<String>,
 }
 
@@ -178,9 +187,13 @@ impl<S: Scenario + Send + 'static> Storm<S> {
         let arena = Arena::new(&clock);
         let weather = weather(&mut random, &arena);
         let partitions = scenario.partitions();
+        if scenario.has_short_pages() && random.chance(40) {
+            arena.shorten_pages(random.next_u64(), 30);
+        }
         let watched = Arc::new(Mutex::new(Watched {
             scenario,
             all: BTreeMap::new(),
+            timers: BTreeMap::new(),
             broken: Vec::new(),
         }));
         let watcher = Arc::clone(&watched);
@@ -407,7 +420,11 @@ impl<S: Scenario> Watched<S> {
         };
         let rows = self.all.entry(committed.partition.clone()).or_default();
         let before = rows.clone();
-        write(rows, batch);
+        write(rows, batch, |key| {
+            key.get(1) != Some(&0) || key.first() == Some(&class::BUILT_IN)
+        });
+        let timers = self.timers.entry(committed.partition.clone()).or_default();
+        write(timers, batch, |key| key.starts_with(&[class::TIMER, 0]));
         let change = Change {
             source: committed.source,
             now_ms: committed.now_ms,
@@ -415,17 +432,18 @@ impl<S: Scenario> Watched<S> {
             before: &before,
             after: &self.all[committed.partition],
             all: &self.all,
+            timers,
+            batch,
         };
         let broken = self.scenario.judge(&change);
         self.broken.extend(broken);
     }
 }
 
-/// The rows that are not the engine's.
-fn write(rows: &mut Rows, batch: &Batch) {
+/// Writes what a batch does to some of the keys.
+fn write(rows: &mut Rows, batch: &Batch, is_of: impl Fn(&Key) -> bool) {
     for write in &batch.writes {
-        let key = write.key();
-        if key.get(1) == Some(&0) && key.first() != Some(&b'b') {
+        if !is_of(write.key()) {
             continue;
         }
         match write {

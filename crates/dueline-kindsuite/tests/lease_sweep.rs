@@ -16,6 +16,7 @@ dueline_kindsuite::on_stores!(lease_sweep;
     what_is_forgotten_begins_anew,
     limits_of_leases_are_refused_with_their_figures,
     a_verb_that_loses_starts_over_and_gives_up_after_eight,
+    a_handler_grants_through_the_reads_of_its_context,
     expiry_deletes_lease_and_timer_in_one_batch,
     a_timer_without_a_lease_drains,
     a_stale_timer_drains,

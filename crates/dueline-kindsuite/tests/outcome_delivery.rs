@@ -38,6 +38,7 @@ dueline_kindsuite::on_stores!(outcome_delivery;
     retry_after_counts_even_if_others_were_delivered,
     a_pause_of_more_than_a_day_is_not_granted,
     a_clock_that_is_set_back_keeps_the_outbox_awake,
+    an_operator_wakes_an_outbox_whatever_it_waits_for,
     after_the_last_attempt_an_outcome_is_set_aside,
     those_behind_a_dead_outcome_go_on,
     a_refused_outcome_is_set_aside_at_once_and_the_run_goes_on,
@@ -62,6 +63,7 @@ dueline_kindsuite::on_stores!(outcome_delivery;
     a_crash_between_call_and_commit_delivers_again,
     a_store_that_fails_the_reads_of_a_run_costs_nothing,
     an_outbox_emptied_by_another_timer_lets_this_one_drain,
+    an_outcome_that_kills_the_process_ends_among_the_dead,
     a_put_and_a_delete_arrive_in_order,
     a_target_may_be_the_source,
     a_crash_behind_the_target_only_cleans_up,
@@ -83,6 +85,7 @@ dueline_kindsuite::on_stores!(outcome_delivery;
     new_messages_wait_for_the_next_pass,
     four_thousand_targets_have_their_turn_sixteen_a_run,
     a_lost_progress_begins_at_the_head_and_breaks_no_order,
+    a_target_that_hangs_is_cut_at_its_deadline,
     ten_thousand_outcomes_are_appended_at_the_stated_cost,
     ten_thousand_outcomes_are_delivered_at_the_stated_cost,
     one_outcome_is_delivered_at_the_stated_cost,
@@ -90,3 +93,8 @@ dueline_kindsuite::on_stores!(outcome_delivery;
     the_rows_of_an_outbox_are_as_documented,
     the_rows_of_a_relay_are_as_documented,
 );
+
+#[test]
+fn random_histories_lose_nothing_and_keep_the_order() {
+    dueline_kindsuite::outcome_delivery::random_histories_lose_nothing_and_keep_the_order();
+}

@@ -38,6 +38,7 @@ dueline_kindsuite::on_stores!(ticket_expiry;
     a_malformed_reference_goes_to_the_dead_class,
     an_expired_ticket_has_its_session_aborted_first,
     a_failed_abort_is_told_and_blocks_nothing,
+    an_abort_that_panics_is_told_and_blocks_nothing,
     only_so_many_go_out_in_a_tick,
     a_ticket_that_goes_on_keeps_its_session,
     a_cancelled_ticket_has_its_session_aborted,

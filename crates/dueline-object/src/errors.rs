@@ -20,8 +20,14 @@ pub(crate) fn text_of(thrown: &JsValue) -> String {
 }
 
 /// The platform's error behind one of ours, for logs.
-#[derive(Debug)]
 struct Thrown(String);
+
+// Without the escapes that the derived form would print: their tables are a part of the module.
+impl fmt::Debug for Thrown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
 
 impl fmt::Display for Thrown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -52,8 +52,7 @@ impl<'h> Run<'h> {
         output: Option<&JsValue>,
     ) -> Result<JsValue, JsValue> {
         let (host, kind, run) = (self.host, timer.kind().0, self.number);
-        // A name that is no UTF-8 was not scheduled by the package; it is shown with marks.
-        let reference = String::from_utf8_lossy(timer.reference());
+        let reference = Uint8Array::from(timer.reference().as_ref());
         let is_named = timer.is_named();
         let payload = Uint8Array::from(timer.payload().as_ref());
         let (due_at, now) = (timer.due_at_ms() as f64, now_ms as f64);
@@ -61,10 +60,10 @@ impl<'h> Run<'h> {
         let error = timer.last_error().map(|failure| failure.error.as_str());
         match output {
             None => host.run(
-                kind, run, &reference, is_named, payload, due_at, now, attempt, generation, error,
+                kind, run, reference, is_named, payload, due_at, now, attempt, generation, error,
             ),
             Some(output) => host.settle(
-                output, kind, run, &reference, is_named, payload, due_at, now, attempt, generation,
+                output, kind, run, reference, is_named, payload, due_at, now, attempt, generation,
                 error,
             ),
         }

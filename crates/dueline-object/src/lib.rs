@@ -14,10 +14,12 @@
 //! | `handler`, `outcome` | a handler in JavaScript as a handler of the engine |
 //! | `object`, `verbs`, `kinds` | what the package calls |
 //! | `records`, `literals`, `errors` | what it is given back |
+//! | `suite_storage` | the same storage without a host, for suites of tests |
 //!
 //! # Numbers and bytes
 //! Times are JavaScript numbers: the latest due is below 2^53. Generations have 64 bits and are decimal
-//! strings. Payloads are `Uint8Array`s. A name is a string, stored as its UTF-8.
+//! strings. Payloads are `Uint8Array`s. A name is stored as its UTF-8: it comes in
+//! as a string and goes out as bytes.
 //!
 //! # Traps
 //! A panic is a trap: the instance of the module is lost with every future in it. Each call into the
@@ -26,6 +28,9 @@
 //!
 //! # Limits
 //! Built for `wasm32` only; for any other target the crate is empty.
+//!
+//! # Features
+//! `suite`: the storage without a host, for the suites that `dueline-objectsuite` runs inside workerd.
 #![cfg(target_arch = "wasm32")]
 #![allow(
     clippy::arc_with_non_send_sync,
@@ -43,7 +48,11 @@ mod outcome;
 mod platform;
 mod records;
 mod storage;
+#[cfg(feature = "suite")]
+mod suite_storage;
 mod tasks;
 mod verbs;
 
 pub use object::ObjectCore;
+#[cfg(feature = "suite")]
+pub use suite_storage::SuiteStorage;

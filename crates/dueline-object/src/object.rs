@@ -9,7 +9,7 @@ use dueline::sql::SizeLimit;
 use dueline::store::{Partition, StoreError};
 use dueline::timers::{Registry, TickBudget};
 use dueline_worker::{AlarmInfo, ObjectDriver, ObjectOptions, ObjectStorage, Restored, Start};
-use js_sys::{JsString, Promise};
+use js_sys::{Array, JsString, Promise};
 use wasm_bindgen::prelude::*;
 
 use crate::clocks::runtime;
@@ -41,18 +41,14 @@ pub struct ObjectCore {
 impl ObjectCore {
     /// Opens the timers of an object: creates or migrates its tables, allots kinds to new names, sets the
     /// alarm if it is missing. A promise of an `ObjectCore`.
-    pub fn open(
-        storage: Storage,
-        host: Host,
-        kinds: Vec<KindOptions>,
-        settings: &ObjectSettings,
-    ) -> Promise {
-        let options = options_of(settings, kinds.len());
+    pub fn open(storage: Storage, host: Host, kinds: &Array, settings: &ObjectSettings) -> Promise {
+        let options = options_of(settings, kinds.length());
         let start = if settings.is_after_trap() {
             Start::AfterTrap
         } else {
             Start::Fresh
         };
+        let kinds: Vec<KindOptions> = kinds.iter().map(JsCast::unchecked_into).collect();
         let on = host.clone();
         promise(
             &on,
@@ -158,11 +154,11 @@ impl ObjectCore {
 
 /// Without a word about it each of the kinds has an equal share of a tick: the only kind of an object has
 /// all of it, since nobody else waits.
-fn options_of(settings: &ObjectSettings, kinds: usize) -> ObjectOptions {
+fn options_of(settings: &ObjectSettings, kinds: u32) -> ObjectOptions {
     let default = ObjectOptions::default();
     let max_fired = settings.max_fired().unwrap_or(default.budget.max_fired);
-    let kinds = u32::try_from(kinds.max(1)).unwrap_or(u32::MAX);
-    let share = max_fired.div_ceil(kinds).max(default.budget.max_per_kind);
+    let share = max_fired.div_ceil(kinds.max(1));
+    let share = share.max(default.budget.max_per_kind);
     let budget = TickBudget {
         max_fired,
         max_per_kind: settings.max_per_kind().unwrap_or(share),

@@ -40,9 +40,9 @@ impl Record {
         self.with("kind", JsValue::from_f64(f64::from(kind.0)))
     }
 
-    /// A name's text. One that is no UTF-8 was not scheduled by the package; it is shown with marks.
+    /// A name's UTF-8, which the package decodes.
     fn reference(self, bytes: &[u8]) -> Self {
-        self.with("reference", String::from_utf8_lossy(bytes).into_owned())
+        self.with("reference", Uint8Array::from(bytes))
     }
 
     fn generation(self, generation: u64) -> Self {

@@ -17,21 +17,19 @@ use crate::connection::Connection;
 use crate::errors::{store_error, text_of, unavailable};
 use crate::platform::{Host, Sql, Storage};
 
-/// The platform's storage of one object.
-pub(crate) struct PlatformStorage {
+/// The database of one object.
+pub(crate) struct Database {
     storage: Storage,
     sql: Sql,
-    host: Host,
     clock: Arc<dyn Clock>,
 }
 
-impl PlatformStorage {
-    pub(crate) fn new(storage: Storage, host: Host, clock: Arc<dyn Clock>) -> Self {
+impl Database {
+    pub(crate) fn new(storage: Storage, clock: Arc<dyn Clock>) -> Self {
         let sql = storage.sql();
         Self {
             storage,
             sql,
-            host,
             clock,
         }
     }
@@ -39,29 +37,12 @@ impl PlatformStorage {
     fn connection(&self) -> Connection<'_> {
         Connection::new(&self.sql, &self.clock)
     }
-}
 
-impl fmt::Debug for PlatformStorage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PlatformStorage").finish_non_exhaustive()
-    }
-}
-
-/// The rest of a write of the platform's.
-fn written(promise: Result<Promise, JsValue>) -> Result<AlarmWrite, StoreError> {
-    let promise = promise.map_err(|error| unavailable(&error))?;
-    Ok(Box::pin(async move {
-        let done = JsFuture::from(promise).await;
-        done.map(drop).map_err(|error| unavailable(&error))
-    }))
-}
-
-impl ObjectStorage for PlatformStorage {
-    fn read(&self, task: &mut SqlTask<'_>) -> Result<(), StoreError> {
+    pub(crate) fn read(&self, task: &mut SqlTask<'_>) -> Result<(), StoreError> {
         task(&self.connection())
     }
 
-    fn transaction(&self, task: &mut SqlTask<'_>) -> Result<(), StoreError> {
+    pub(crate) fn transaction(&self, task: &mut SqlTask<'_>) -> Result<(), StoreError> {
         let mut refused = None;
         let done = self.storage.transaction_sync(&mut || {
             task(&self.connection()).map_or_else(
@@ -78,6 +59,48 @@ impl ObjectStorage for PlatformStorage {
             (None, Ok(_)) => Ok(()),
             (None, Err(error)) => Err(store_error(&error)),
         }
+    }
+}
+
+/// The platform's storage of one object.
+pub(crate) struct PlatformStorage {
+    storage: Storage,
+    database: Database,
+    host: Host,
+}
+
+impl PlatformStorage {
+    pub(crate) fn new(storage: Storage, host: Host, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            database: Database::new(storage.clone(), clock),
+            storage,
+            host,
+        }
+    }
+}
+
+impl fmt::Debug for PlatformStorage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PlatformStorage")
+    }
+}
+
+/// The rest of a write of the platform's.
+fn written(promise: Result<Promise, JsValue>) -> Result<AlarmWrite, StoreError> {
+    let promise = promise.map_err(|error| unavailable(&error))?;
+    Ok(Box::pin(async move {
+        let done = JsFuture::from(promise).await;
+        done.map(drop).map_err(|error| unavailable(&error))
+    }))
+}
+
+impl ObjectStorage for PlatformStorage {
+    fn read(&self, task: &mut SqlTask<'_>) -> Result<(), StoreError> {
+        self.database.read(task)
+    }
+
+    fn transaction(&self, task: &mut SqlTask<'_>) -> Result<(), StoreError> {
+        self.database.transaction(task)
     }
 
     fn get_alarm(&self) -> BoxFuture<'static, Result<Option<u64>, StoreError>> {

@@ -98,11 +98,11 @@ impl ObjectCore {
         })
     }
 
-    /// Of `{ timers, next }`: one page of the timers of a kind.
+    /// Of `{ timers, next }`: one page of the timers of a kind. States are separated by commas.
     pub fn list(
         &self,
         kind: u8,
-        states: Option<Vec<String>>,
+        states: Option<String>,
         prefix: Option<String>,
         due_before: Option<f64>,
         after: Option<String>,
@@ -256,9 +256,9 @@ fn generation_of(text: Option<String>) -> Result<Option<u64>, TimerError> {
     parsed.map_err(|_| TimerError::Invalid("this is not a generation of a timer".into()))
 }
 
-fn states_of(names: &[String]) -> Result<TimerStates, TimerError> {
+fn states_of(names: &str) -> Result<TimerStates, TimerError> {
     let mut states = Vec::new();
-    for name in names {
+    for name in names.split(',') {
         let known = TimerState::ALL
             .into_iter()
             .find(|state| state.as_str() == name);

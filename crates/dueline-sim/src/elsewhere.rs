@@ -114,6 +114,13 @@ pub(crate) const ELSEWHERE: &[Elsewhere] = &[
         "serving",
         "an_alarm_set_by_the_constructor_does_not_outlive_the_last_timer",
     ),
+    // One in some 40,000 seeds of objects comes by: an early alarm, a request before its handler, a storm.
+    Elsewhere::new(
+        Mutant::AlarmServedTrusted,
+        "dueline-worker",
+        "restoring",
+        "an_alarm_that_is_found_at_the_time_that_was_served_is_not_trusted",
+    ),
     // Files and their locks, and the server.
     Elsewhere::new(
         Mutant::LockLeftToItsFile,
@@ -146,6 +153,54 @@ pub(crate) const ELSEWHERE: &[Elsewhere] = &[
         "guard::target_url::tests::what_is_taken_is_taken_again_in_the_form_it_was_given",
     ),
     // Built-in kinds are not simulated.
+    Elsewhere::new(
+        Mutant::LeaseEpochStartsOver,
+        "dueline-kindsuite",
+        "lease_sweep",
+        "memory::epochs_grow_over_release_and_sweep",
+    ),
+    Elsewhere::new(
+        Mutant::LeaseSourceNotAsked,
+        "dueline-kindsuite",
+        "lease_sweep",
+        "memory::work_that_is_left_keeps_the_lease_and_raises_its_watermark",
+    ),
+    Elsewhere::new(
+        Mutant::LeaseSweepUnguarded,
+        "dueline-kindsuite",
+        "lease_sweep",
+        "memory::a_renewal_before_the_sweep_commits_makes_it_lose",
+    ),
+    Elsewhere::new(
+        Mutant::LeaseWatermarkFalls,
+        "dueline-kindsuite",
+        "lease_sweep",
+        "memory::work_that_is_left_keeps_the_lease_and_raises_its_watermark",
+    ),
+    Elsewhere::new(
+        Mutant::ReservationEndUnguarded,
+        "dueline-kindsuite",
+        "reservation_reconcile",
+        "memory::of_two_ends_planned_from_one_reading_one_loses",
+    ),
+    Elsewhere::new(
+        Mutant::ReservationAbandonedSilently,
+        "dueline-kindsuite",
+        "reservation_reconcile",
+        "memory::what_nobody_settles_is_abandoned_at_its_deadline_and_not_before",
+    ),
+    Elsewhere::new(
+        Mutant::ReservationCommitUnbounded,
+        "dueline-kindsuite",
+        "reservation_reconcile",
+        "memory::a_commit_holds_to_the_last_millisecond_by_the_stores_clock",
+    ),
+    Elsewhere::new(
+        Mutant::ReservationAbandonedEarly,
+        "dueline-kindsuite",
+        "reservation_reconcile",
+        "memory::an_extension_keeps_the_timer_and_moves_the_deadline",
+    ),
     Elsewhere::new(
         Mutant::RollUpAddsAgain,
         "dueline-kindsuite",

@@ -178,6 +178,11 @@ impl Executor {
         }
     }
 
+    /// Whether anything is under way.
+    pub fn has_tasks(&self) -> bool {
+        !self.tasks.is_empty()
+    }
+
     /// Whether a client's request is under way.
     pub fn has_requests(&self) -> bool {
         let is_request = |task: &Task| matches!(task.tag, Tag::Request(_));

@@ -22,6 +22,7 @@ const OF_OBJECTS: &[Mutant] = &[
     Mutant::AlarmFailureThrown,
     Mutant::AlarmDeleteThrown,
     Mutant::AlarmNotRestored,
+    Mutant::AlarmRestoredUnmarked,
     Mutant::AlarmBudgetPerPartition,
     Mutant::AlarmCautionIgnored,
 ];

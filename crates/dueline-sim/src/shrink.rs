@@ -17,6 +17,7 @@ const CALMED: &[fn(&mut WorldSpec)] = &[
     |world| in_object(world, |it| it.early_ms_max = 0),
     |world| in_object(world, |it| it.sync_us_max = 0),
     |world| in_object(world, |it| it.panics_trap = false),
+    |world| in_object(world, |it| it.forgets = false),
 ];
 
 fn in_object(world: &mut WorldSpec, change: fn(&mut ObjectSpec)) {
@@ -96,6 +97,7 @@ mod tests {
             says_when: true,
             tells_of_traps: true,
             panics_trap: true,
+            forgets: true,
             per_mille: 5,
             alarm_percent: 5,
             sync_percent: 5,
@@ -123,7 +125,7 @@ mod tests {
         assert_eq!((left.alarm_percent, left.per_mille), (5, 0));
         assert_eq!((left.late_percent, left.early_ms_max), (0, 0));
         assert_eq!((left.sync_us_max, left.storms), (0, false));
-        assert!(!left.panics_trap);
+        assert!(!left.panics_trap && !left.forgets);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 use std::future::Future;
 use std::pin::pin;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+#[cfg(not(target_arch = "wasm32"))]
+use std::sync::Condvar;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
@@ -15,7 +17,8 @@ const STUCK: Duration = Duration::from_secs(60);
 /// # Panics
 /// If the future can never be woken, because nobody kept its waker; and if nothing has woken it for
 /// 60 s. A future that waits for a [`ManualClock`](crate::ManualClock) ends like that unless another
-/// thread moves the clock: poll such a one by hand.
+/// thread moves the clock: poll such a one by hand. On `wasm32`, which has one thread, whenever the future is
+/// not ready and has not woken itself.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let signal = Arc::new(Signal::default());
     let waker = Waker::from(Arc::clone(&signal));
@@ -42,11 +45,20 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 #[derive(Debug, Default)]
 struct Signal {
     woken: Mutex<bool>,
+    #[cfg(not(target_arch = "wasm32"))]
     changed: Condvar,
 }
 
 impl Signal {
+    /// Whether it was woken. There is no other thread to wait for.
+    #[cfg(target_arch = "wasm32")]
+    fn take_within(&self, _: Duration) -> bool {
+        let mut woken = self.woken.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *woken)
+    }
+
     /// Waits to be woken; says whether it was.
+    #[cfg(not(target_arch = "wasm32"))]
     fn take_within(&self, patience: Duration) -> bool {
         let woken = self.woken.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut woken, _) = self
@@ -60,6 +72,7 @@ impl Signal {
 impl Wake for Signal {
     fn wake(self: Arc<Self>) {
         *self.woken.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        #[cfg(not(target_arch = "wasm32"))]
         self.changed.notify_one();
     }
 }

@@ -1,7 +1,7 @@
 use std::fmt;
 
-use dueline::BoxFuture;
 use dueline::timers::{DueTimer, Fired, HandlerError, TimerCtx, TimerHandler};
+use dueline::{BoxFuture, MaybeSendSync};
 
 /// A handler made of a closure.
 ///
@@ -16,8 +16,7 @@ use dueline::timers::{DueTimer, Fired, HandlerError, TimerCtx, TimerHandler};
 pub fn handler<F>(fire: F) -> FnHandler<F>
 where
     F: for<'a> Fn(&'a TimerCtx<'a>, &'a DueTimer) -> BoxFuture<'a, Result<Fired, HandlerError>>
-        + Send
-        + Sync,
+        + MaybeSendSync,
 {
     FnHandler(fire)
 }
@@ -29,8 +28,7 @@ pub struct FnHandler<F>(F);
 impl<F> TimerHandler for FnHandler<F>
 where
     F: for<'a> Fn(&'a TimerCtx<'a>, &'a DueTimer) -> BoxFuture<'a, Result<Fired, HandlerError>>
-        + Send
-        + Sync,
+        + MaybeSendSync,
 {
     fn fire<'a>(
         &'a self,

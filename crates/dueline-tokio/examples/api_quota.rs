@@ -5,6 +5,7 @@
 
 use std::error::Error;
 use std::io::Write;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,16 +23,13 @@ async fn serve(
     store: &dyn NamespaceStore,
     quotas: &Quotas,
     shard: &Partition,
-    requests: u64,
+    requests: Range<u64>,
 ) -> Result<u64, Box<dyn Error>> {
     // Requests and bytes: what all may use, and what one shard may while it does not know the total.
     let limits = Limits::new([100, 1_000_000], [20, 200_000]);
     let mut served = 0;
-    for number in 0..requests {
-        let request = format!(
-            "request/{}/{number}",
-            quotas.usage(shard).await?.local.as_array()[0]
-        );
+    for number in requests {
+        let request = format!("request/{number}");
         loop {
             let plan = quotas
                 .plan_charge_within(store, shard, [1, 512], &limits)
@@ -75,7 +73,8 @@ async fn knows(quotas: &Quotas, shard: &Partition, requests: u64) -> Result<(), 
     Ok(())
 }
 
-pub async fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
+/// The whole story, told to `out`.
+pub(crate) async fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let runtime = system_runtime()?;
     let options = Options::new(Arc::clone(runtime.clock()));
@@ -91,7 +90,7 @@ pub async fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
         Registry::new().with(kind, registration)?,
     );
     let driver = Driver::builder(engine, store).start()?;
-    let store = driver.store().to_store();
+    let store = Arc::clone(driver.timers().store());
 
     // A month a window, a roll-up every second.
     let tenant = Partition::new("tenant-7")?;
@@ -105,7 +104,7 @@ pub async fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
 
     // Nobody knows of the others yet: each has its own limit.
     for (name, shard, requests) in [("eu", &eu, 25), ("us", &us, 15), ("ap", &ap, 10)] {
-        let served = serve(&*store, &quotas, shard, requests).await?;
+        let served = serve(&*store, &quotas, shard, 0..requests).await?;
         writeln!(out, "{name} serves {served} of {requests}")?;
     }
 
@@ -114,12 +113,12 @@ pub async fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
         knows(&quotas, shard, 45).await?;
         writeln!(out, "{name} knows of 45")?;
     }
-    let served = serve(&*store, &quotas, &eu, 60).await?;
+    let served = serve(&*store, &quotas, &eu, 25..85).await?;
     writeln!(out, "eu serves {served} of 60")?;
 
     // Now the quota is used up, and a period later the others know.
     knows(&quotas, &us, 100).await?;
-    let served = serve(&*store, &quotas, &us, 1).await?;
+    let served = serve(&*store, &quotas, &us, 15..16).await?;
     writeln!(out, "us serves {served} of 1")?;
     let window = quotas.usage(&us).await?.window;
     let total = quotas.total(window).await?.unwrap_or_default();

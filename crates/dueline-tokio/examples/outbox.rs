@@ -27,6 +27,7 @@ use dueline_tokio::{Driver, DriverStore, Handle, system_runtime};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 /// Sends an outcome as an HTTP POST. Whoever receives it tells a second delivery by its id.
 struct Webhooks {
@@ -156,7 +157,8 @@ pub async fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let app = Router::new()
         .route("/paid", post(receive))
         .with_state(Arc::clone(&accounting));
-    let server = tokio::task::spawn(async move { axum::serve(listener, app).await });
+    let mut servers = JoinSet::new();
+    servers.spawn(async move { axum::serve(listener, app).await });
 
     for order in ["order-1", "order-2", "order-3", "order-4"] {
         pay(&driver, &outbox, order).await?;
@@ -180,7 +182,7 @@ pub async fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     writeln!(out, "set aside: {left}")?;
 
     driver.shutdown(Duration::from_secs(10)).await;
-    server.abort();
+    servers.shutdown().await;
     Ok(())
 }
 

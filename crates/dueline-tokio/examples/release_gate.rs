@@ -12,7 +12,7 @@ use dueline::BoxFuture;
 use dueline::kinds::publication_recheck::{
     Dependency, Gate, Gated, GatedRecord, PublicationRecheck, Rechecks,
 };
-use dueline::store::{Batch, Key, NamespaceStore, Partition, Value};
+use dueline::store::{Batch, Key, Partition, Value};
 use dueline::timers::{Engine, HandlerError, Registry, TimerCtx, Timers};
 use dueline_sqlite::{Options, SqliteStore};
 use dueline_tokio::{Driver, DriverStore, system_runtime};
@@ -66,7 +66,8 @@ impl Gate for Blog {
     }
 }
 
-pub async fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
+/// The whole story, told to `out`.
+pub(crate) async fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let runtime = system_runtime()?;
     let options = Options::new(Arc::clone(runtime.clock()));
@@ -82,7 +83,7 @@ pub async fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
         Registry::new().with(kind, registration)?,
     );
     let driver = Driver::builder(engine, store).start()?;
-    let store = driver.store().to_store();
+    let store = Arc::clone(driver.timers().store());
     let rechecks = Rechecks::new(driver.timers().clone());
     let partition = |name: &'static str| Partition::new(name);
     let (blog, images, french) = (partition("blog")?, partition("images")?, partition("fr")?);

@@ -3,7 +3,7 @@
 #![cfg(test)]
 
 #[path = "../examples/outbox.rs"]
-#[allow(dead_code, reason = "its main is not called")]
+#[allow(dead_code, unreachable_pub, reason = "it is a program of its own")]
 mod outbox;
 
 const PAGE: &str = include_str!("../../../docs/kinds/outcome_delivery.md");

@@ -70,6 +70,12 @@ impl Alarm {
         self.version = self.version.wrapping_add(1);
     }
 
+    /// Whether an alarm that was found at this time is or may be one that was served, which the platform
+    /// does not bring again.
+    pub(crate) fn was_served(&self, at_ms: u64) -> bool {
+        self.served_ms.contains(&at_ms) && !planted(Mutant::AlarmServedTrusted)
+    }
+
     /// Whether the alarm comes early enough for something due at this time.
     pub(crate) fn is_set_for(&self, due_ms: u64, now_ms: u64) -> bool {
         match self.known {

@@ -73,7 +73,8 @@
 //!    [`TickBudget`](dueline::timers::TickBudget), and takes them in the order of their wakes. What it
 //!    leaves is due at the next millisecond, behind what waited.
 //! 7. **Careful behind a crash.** If the alarm is a retry, the instance follows one that trapped, or the
-//!    last alarm was cut after it had set another (it leaves a mark in the database), each due timer is
+//!    last alarm was cut after another had been set in its place (that leaves a mark in the database, also
+//!    where a constructor sets it that was called for the alarm that it misses), each due timer is
 //!    claimed and counted durably before it runs. A handler that takes its instance down so ends in the
 //!    dead class.
 //!
@@ -103,6 +104,7 @@
 //! | an alarm that finds nothing (a cancel leaves one) | 6 | 2 | 1 | 1 |
 //! | the entry of a request | 0 | 0 | 0, one read | 0 |
 //! | a new instance | 6 | 0 | 0, one read | 0 |
+//! | a new instance, made by its alarm | 6 | 1 | 1, one read | 1 |
 //!
 //! # Limits
 //! * Everything that writes timers writes through this driver: what is put past it has no alarm.

@@ -18,6 +18,8 @@ pub(crate) enum Mutant {
     AlarmFailureThrown,
     AlarmDeleteThrown,
     AlarmNotRestored,
+    AlarmRestoredUnmarked,
+    AlarmServedTrusted,
     AlarmBudgetPerPartition,
     AlarmCautionIgnored,
     AlarmLostWithNothingPending,

@@ -35,6 +35,10 @@ fn open(home: &Home, seen: &Seen, start: Start) -> ObjectDriver {
 /// Serves the next alarm up to a trap, if it meets one.
 fn serve(home: &Home, driver: &ObjectDriver, seen: &Seen) -> bool {
     let info = home.begin_alarm();
+    serve_delivered(home, driver, seen, info)
+}
+
+fn serve_delivered(home: &Home, driver: &ObjectDriver, seen: &Seen, info: AlarmInfo) -> bool {
     let before = seen.all().iter().filter(|line| *line == "poison").count();
     {
         let mut alarm = pin!(driver.on_alarm(info));
@@ -94,6 +98,30 @@ fn a_handler_that_traps_ends_in_the_dead_class() {
 #[test]
 fn it_does_so_too_if_no_instance_is_told_of_the_trap_before_it() {
     poison_ends_dead(false);
+}
+
+/// The object is not in memory when its alarm comes, as is usual. Its constructor misses the alarm that is
+/// being delivered and sets another, which takes the place of the retry: so no try was ever called one, and a
+/// handler that trapped did so again at each millisecond, for ever.
+#[test]
+fn it_does_so_too_if_every_alarm_makes_its_instance() {
+    let home = Home::new();
+    let seen = Seen::default();
+    let driver = open(&home, &seen, Start::Fresh);
+    home.schedule(&driver, A, "poison", START_MS + 1_000);
+    let mut last = driver;
+    for _ in 0..60 {
+        if home.alarm_ms().is_none() {
+            break;
+        }
+        let info = home.begin_alarm();
+        last = open(&home, &seen, Start::Fresh);
+        serve_delivered(&home, &last, &seen, info);
+    }
+    assert_eq!(home.alarm_ms(), None);
+    assert_eq!(seen.all().len(), usize::from(ATTEMPTS) + 1);
+    let dead = last.timers().dead(&home.partition, None, None, 10);
+    assert_eq!(home.run(dead).unwrap().dead.len(), 1);
 }
 
 #[test]

@@ -136,6 +136,12 @@ fn looks() {
     let spurious = cost(&home, || {
         home.next_alarm(&driver).unwrap();
     });
+    home.schedule(&driver, A, "b", START_MS + 2_000);
+    home.begin_alarm();
+    let made = cost(&home, || {
+        let _newer = home.driver([(A, Registration::inline(notes(&Seen::default())))]);
+    });
+    assert_eq!(made, of(6, 1, 1, 1), "a new instance, made by its alarm");
     assert_eq!(request, of(0, 0, 0, 0), "a request, its alarm sound");
     assert_eq!(newer, of(6, 0, 0, 0), "a new instance, its alarm sound");
     assert_eq!(spurious, of(6, 2, 1, 1), "an alarm for nothing");

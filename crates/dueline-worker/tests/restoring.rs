@@ -5,8 +5,8 @@
 mod home;
 
 use dueline::timers::Registration;
-use dueline_worker::simulated::{AlarmEnd, RETRIES_MAX, StorageCall};
-use dueline_worker::{AlarmError, ObjectOptions, ObjectStorage, Restored, Start};
+use dueline_worker::simulated::{AlarmEnd, Delivery, RETRIES_MAX, StorageCall};
+use dueline_worker::{AlarmError, AlarmInfo, ObjectOptions, ObjectStorage, Restored, Start};
 use home::handlers::{Seen, notes};
 use home::{A, Home, START_MS};
 
@@ -159,6 +159,33 @@ fn an_alarm_that_nothing_needs_and_that_cannot_be_deleted_is_not_thrown() {
         assert_eq!(home.now_ms(), START_MS + 1_500);
         assert_eq!(seen.all(), ["a", "b"]);
     }
+}
+
+/// An alarm came early by the object's clock, and a request missed it before its handler had begun, and set it
+/// again at its own time. Nothing was left to do, and it could not be deleted: it stayed stored, never to come.
+#[test]
+fn an_alarm_that_is_found_at_the_time_that_was_served_is_not_trusted() {
+    let home = Home::new();
+    let seen = Seen::default();
+    let driver = home.driver(noting(&seen));
+    home.schedule(&driver, A, "a", START_MS);
+    assert!(matches!(
+        home.object.borrow_mut().deliver(START_MS),
+        Delivery::Run(_)
+    ));
+    let again = Restored::Set {
+        at_ms: START_MS + 1,
+    };
+    assert_eq!(home.restore(&driver), again);
+    home.fail(StorageCall::SetAlarm);
+    let report = home.run(driver.on_alarm(AlarmInfo::default())).unwrap();
+    assert_eq!(report.total.fired, 1);
+    home.end_alarm(AlarmEnd::Well);
+    home.heal();
+    assert_eq!(home.restore(&driver), Restored::Sound);
+    home.schedule(&driver, A, "b", START_MS);
+    assert_eq!(home.next_alarm(&driver).unwrap().total.fired, 1);
+    assert_eq!(seen.all(), ["a", "b"]);
 }
 
 #[test]

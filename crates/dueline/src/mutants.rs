@@ -274,6 +274,11 @@ mutants! {
     AlarmDeleteThrown = "alarm-delete-thrown",
     /// The constructor and every request restore the alarm (DESIGN: "one alarm").
     AlarmNotRestored = "alarm-not-restored",
+    /// Who restores an alarm that is due takes the place of a retry, and leaves a mark (DESIGN: "its last
+    /// alarm was cut").
+    AlarmRestoredUnmarked = "alarm-restored-unmarked",
+    /// An alarm that is found at a time that was served comes no more (DESIGN: "one alarm").
+    AlarmServedTrusted = "alarm-served-trusted",
     /// All partitions of an object share one budget (`ObjectOptions::budget`).
     AlarmBudgetPerPartition = "alarm-budget-per-partition",
     /// Behind a cut alarm a timer is claimed before it runs (DESIGN: "one alarm").

@@ -3,7 +3,7 @@ import { DuelineError, textOf } from "./errors.js";
 import type { Detached, DueTimer, Inline } from "./handlers.js";
 import type { Instance } from "./instance.js";
 import { Outcome, type Effects, type FollowUp, type Together } from "./outcomes.js";
-import { decodePayload, encodePayload } from "./payload.js";
+import { decodeName, decodePayload, encodePayload } from "./payload.js";
 import { Running } from "./running.js";
 import type { Payloads, Policy } from "./types.js";
 
@@ -19,7 +19,7 @@ export interface HostKind {
 export type CoreTimer = [
   kind: number,
   run: number,
-  reference: string,
+  reference: Uint8Array,
   isNamed: boolean,
   payload: Uint8Array,
   dueAt: number,
@@ -201,14 +201,14 @@ export class ObjectHost {
       attempt,
       generation: String(generation),
       get occurrenceId() {
-        return `${identity}/${number}/${encodeURIComponent(reference)}/${generation}`;
+        return `${identity}/${number}/${encodeURIComponent(decodeName(reference))}/${generation}`;
       },
       get signal() {
         return running.signal;
       },
     };
     if (isNamed) {
-      due.name = reference;
+      due.name = decodeName(reference);
     }
     if (lastError !== undefined) {
       due.lastError = lastError;

@@ -57,3 +57,10 @@ export function decodePayload(stored: Uint8Array): unknown {
   }
   return JSON.parse(decoder.decode(stored));
 }
+
+const names = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true });
+
+/** A stored name. One that is no UTF-8 was not scheduled by this package and is shown with marks. */
+export function decodeName(stored: Uint8Array): string {
+  return names.decode(stored);
+}

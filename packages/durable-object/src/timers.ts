@@ -120,7 +120,7 @@ export class Timers<P extends Payloads = Payloads> {
       const limit = whole("limit", options.limit, 1, 1000) ?? 100;
       const before = dueBefore === undefined ? undefined : time("dueBefore", dueBefore);
       const page = (await opened.wait((core) =>
-        core.list(number, states === undefined ? undefined : [...states], prefix, before, after, limit),
+        core.list(number, states?.join(), prefix, before, after, limit),
       )) as { readonly timers: readonly CoreView[]; readonly next?: string };
       return {
         items: page.timers.map((view) => timerView<K, P[K]>(opened.host, kind, view)),

@@ -1,10 +1,11 @@
 import type { ObjectHost } from "./host.js";
+import { decodeName } from "./payload.js";
 import type { DeadLetter, TimerState, TimerView } from "./types.js";
 
 /** A timer as the core shows it. */
 export interface CoreView {
   readonly kind: number;
-  readonly reference: string;
+  readonly reference: Uint8Array;
   readonly isNamed: boolean;
   readonly dueAt: number;
   readonly nextAt: number;
@@ -25,7 +26,7 @@ export interface CoreDead extends Omit<CoreView, "nextAt" | "state"> {
 
 export function timerView<K extends string, T>(host: ObjectHost, kind: K, core: CoreView): TimerView<K, T> {
   const { reference, isNamed, payload, kind: _, ...view } = core;
-  return { ...view, kind, ...(isNamed ? { name: reference } : {}), payload: host.shown(payload) as T };
+  return { ...view, kind, ...(isNamed ? { name: decodeName(reference) } : {}), payload: host.shown(payload) as T };
 }
 
 export function deadLetter(host: ObjectHost, core: CoreDead): DeadLetter {
@@ -33,7 +34,7 @@ export function deadLetter(host: ObjectHost, core: CoreDead): DeadLetter {
   return {
     ...view,
     kind: host.nameOf(kind),
-    ...(isNamed ? { name: reference } : {}),
+    ...(isNamed ? { name: decodeName(reference) } : {}),
     payload: host.shown(payload),
   };
 }

@@ -16,6 +16,16 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("dueline-worker", &["dueline"]),
     ("dueline-object", &["dueline", "dueline-worker"]),
     (
+        "dueline-objectsuite",
+        &[
+            "dueline",
+            "dueline-kindsuite",
+            "dueline-object",
+            "dueline-testkit",
+            "dueline-worker",
+        ],
+    ),
+    (
         "dueline-server",
         &["dueline", "dueline-sqlite", "dueline-tokio"],
     ),

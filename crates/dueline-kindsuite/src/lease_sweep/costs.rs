@@ -57,7 +57,7 @@ pub fn what_leases_cost_is_as_documented(make: Make<'_>) {
     assert_eq!(setting.world.spent(sweep), [2, 2, 2, 3], "swept");
     assert_eq!(setting.state(), vacant(2, 7));
     let (ops, _) = world.largest_batch();
-    assert!(ops <= 16, "{ops} operations");
+    assert!(ops <= 10, "{ops} operations");
 }
 
 pub fn rows_of_leases_are_as_documented(make: Make<'_>) {

@@ -6,8 +6,8 @@ use dueline::kinds::lease_sweep::{
 };
 use dueline::limits::DUE_MS_MAX;
 use dueline::store::{Batch, BatchOutcome};
-use dueline::timers::TimerError;
-use dueline_testkit::block_on;
+use dueline::timers::{Fired, Registration, Timer, TimerError, TimerKind};
+use dueline_testkit::{block_on, handler};
 
 use super::setting::{Setting, TERM_MS, vacant};
 use crate::Make;
@@ -310,4 +310,38 @@ pub fn a_verb_that_loses_starts_over_and_gives_up_after_eight(make: Make<'_>) {
         .renew(&world.partition, &setting.name, bobs.epoch, TERM_MS);
     let error = block_on(renewal).unwrap_err();
     assert!(matches!(error, TimerError::Contended), "{error}");
+}
+
+/// Two timers of one group ask for one lease; the second sees what the first has not committed yet.
+pub fn a_handler_grants_through_the_reads_of_its_context(make: Make<'_>) {
+    const ASK: TimerKind = TimerKind(16);
+    let setting = Setting::new(make);
+    let world = &setting.world;
+    let (leases, name) = (setting.leases.clone(), setting.name.clone());
+    let ask = handler(move |ctx, timer| {
+        let (leases, name) = (leases.clone(), name.clone());
+        Box::pin(async move {
+            let owner = LeaseOwner::new(timer.reference().clone())?;
+            let plan = leases.plan_grant(ctx.reads(), ctx.partition(), &name, &owner, TERM_MS);
+            let planned = plan.await?;
+            let key = [b"answer/", timer.reference().as_ref()].concat();
+            let answer = match planned.outcome {
+                Grant::Granted(lease) => format!("epoch {}", lease.epoch),
+                Grant::Held(_) => "held".to_owned(),
+            };
+            Ok(Fired::Done(planned.batch.put(key, answer)))
+        })
+    });
+    let engine = world.engine(ASK, Registration::inline(ask).group_max(8));
+    for owner in ["ann", "bob"] {
+        let timer = Timer::new(ASK, owner).due_at(world.now_ms());
+        world.commit(world.timers.plan_new(&timer).unwrap().batch);
+    }
+    let [_, commits, ..] = world.spent(|| {
+        assert_eq!(world.tick(&engine).total.fired, 2);
+    });
+    assert_eq!(commits, 1, "one group");
+    assert_eq!(world.get(&"answer/ann".into()), Some("epoch 1".into()));
+    assert_eq!(world.get(&"answer/bob".into()), Some("held".into()));
+    assert_eq!(setting.held().owner, LeaseOwner::new("ann").unwrap());
 }

@@ -77,7 +77,7 @@ fn locked<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Lets whoever polls begin its deadline.
-async fn give_way() {
+pub(super) async fn give_way() {
     let mut given = false;
     poll_fn(|context| {
         if std::mem::replace(&mut given, true) {

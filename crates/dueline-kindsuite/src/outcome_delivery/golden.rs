@@ -1,42 +1,26 @@
 //! The rows of an outbox, byte for byte, as FORMAT.md shows them.
 
 use dueline::kinds::outcome_delivery::{Outcome, SinkError};
-use dueline::store::{Key, Value};
 use dueline_testkit::block_on;
 
 use super::fixture::{Answer, Post};
 use super::relay_fixture::{Ferry, message, watermark_key};
 use crate::Make;
+use crate::format::assert_shown;
 
 const FORMAT: &str = include_str!("../../../../FORMAT.md");
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// FORMAT.md shows this row: its lines `key ...` and `value ...`, with blanks between the fields.
-#[track_caller]
-fn shown(key: &Key, value: &Value) {
-    let lines: Vec<String> = FORMAT
-        .lines()
-        .map(|line| line.split_whitespace().collect())
-        .collect();
-    let (key, value) = (format!("key{}", hex(key)), format!("value{}", hex(value)));
-    let is_shown = lines
-        .windows(2)
-        .any(|pair| pair[0] == key && pair[1] == value);
-    assert!(is_shown, "FORMAT.md does not show\n{key}\n{value}");
-}
 
 /// FORMAT.md shows this payload of the outbox's timer.
 #[track_caller]
 fn payload_shown(post: &Post) {
     let (_, timer) = post.timer();
-    let payload = format!("payload{}", hex(&timer.payload));
+    let bytes = timer.payload.iter();
+    let payload: String = bytes.map(|byte| format!("{byte:02x}")).collect();
     let is_shown = FORMAT
         .lines()
+        .filter_map(|line| line.strip_prefix("payload "))
         .any(|line| line.split_whitespace().collect::<String>() == payload);
-    assert!(is_shown, "FORMAT.md does not show\n{payload}");
+    assert!(is_shown, "FORMAT.md does not show\npayload {payload}");
 }
 
 fn one() -> Outcome {
@@ -50,26 +34,20 @@ pub fn the_rows_of_an_outbox_are_as_documented(make: Make<'_>) {
     let post = Post::new(make);
     post.world.advance_ms(100_000_000_000);
     block_on(post.outbox.append(&[one()])).unwrap();
-    for (key, value) in post.world.kind_rows() {
-        shown(&key, &value);
-    }
+    assert_shown(&post.world.kind_rows());
     payload_shown(&post);
     // It fails twice, so that the outbox sleeps for two seconds.
     post.told
         .answers(|_| Answer::Fails(SinkError::failed("500")));
     post.tick();
     post.tick_when_due();
-    for (key, value) in post.world.kind_rows() {
-        shown(&key, &value);
-    }
+    assert_shown(&post.world.kind_rows());
     payload_shown(&post);
     // It is refused, set aside and so gone.
     post.told
         .answers(|_| Answer::Fails(SinkError::refused("410")));
     post.tick_when_due();
-    for (key, value) in post.world.kind_rows() {
-        shown(&key, &value);
-    }
+    assert_shown(&post.world.kind_rows());
 }
 
 pub fn the_rows_of_a_relay_are_as_documented(make: Make<'_>) {
@@ -82,13 +60,11 @@ pub fn the_rows_of_a_relay_are_as_documented(make: Make<'_>) {
     ];
     let rows = messages.map(|message| message.outcome("id").unwrap());
     block_on(ferry.outbox.append(&rows)).unwrap();
-    for (key, value) in ferry.world.kind_rows() {
-        if key.starts_with(b"b\0\x08o") {
-            shown(&key, &value);
-        }
-    }
+    let mut rows = ferry.world.kind_rows();
+    rows.retain(|(key, _)| key.starts_with(b"b\0\x08o"));
+    assert_shown(&rows);
     ferry.tick();
     let target = ferry.world.in_partition("target");
     let watermark = target.get(&watermark_key()).unwrap();
-    shown(&watermark_key(), &watermark);
+    assert_shown(&[(watermark_key(), watermark)]);
 }

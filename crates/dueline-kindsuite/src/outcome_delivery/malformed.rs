@@ -101,6 +101,7 @@ pub fn a_state_that_does_not_decode_loses_nothing(make: Make<'_>) {
     for _ in 0..40 {
         assert_eq!(post.tick_when_due(), [""; 0]);
     }
+    assert_eq!(post.timer().1.header.attempt, 0, "nobody is to blame");
     post.world.commit(Batch::new().put(state_key(), ours));
     assert_eq!(post.tick_when_due(), ["1"]);
 }

@@ -136,3 +136,42 @@ pub fn an_outbox_emptied_by_another_timer_lets_this_one_drain(make: Make<'_>) {
     assert_eq!(post.backlog().rows, 0);
     assert!(post.world.timer_keys().is_empty());
 }
+
+/// One tick in a process that dies when it delivers the killer, before anything is committed.
+fn tick_or_die(post: &Post) -> Vec<String> {
+    let partition = &post.world.partition;
+    let mut tick = block_on(run_due(&post.engine, partition, TickBudget::default()));
+    let mut told = Vec::new();
+    for call in tick.calls.drain(..) {
+        let finished = block_on(call.run());
+        told.extend(post.told.take_ids());
+        if !told.contains(&"killer".to_owned()) {
+            block_on(post.engine.settle(finished));
+        }
+    }
+    told
+}
+
+pub fn an_outcome_that_kills_the_process_ends_among_the_dead(make: Make<'_>) {
+    let post = Post::new(make);
+    post.append(&["1", "2", "killer", "3", "4"]);
+    let mut told = Vec::new();
+    let mut deaths = 0;
+    while post.backlog().rows > 1 {
+        post.world.advance_ms(post.due_in_ms());
+        let calls = tick_or_die(&post);
+        deaths += u32::from(calls.contains(&"killer".to_owned()));
+        told.extend(calls);
+        assert!(deaths <= 5, "{told:?}");
+    }
+    assert!(told.contains(&"4".to_owned()), "the others go on");
+    while !post.world.timer_keys().is_empty() {
+        post.world.advance_ms(post.due_in_ms());
+        deaths += u32::from(!tick_or_die(&post).is_empty());
+        assert!(deaths <= 40, "it has 20 attempts");
+    }
+    let dead = block_on(post.outbox.dead(None, 9)).unwrap().outcomes;
+    assert_eq!(dead.len(), 1);
+    assert!(dead[0].error.contains("runs were cut"), "{}", dead[0].error);
+    assert_eq!(post.backlog().rows, 0);
+}

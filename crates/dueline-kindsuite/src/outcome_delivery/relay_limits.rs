@@ -1,10 +1,18 @@
 //! The relay: budgets, many targets, and many that fail.
 
-use bytes::Bytes;
-use dueline::kinds::outcome_delivery::RelayMessage;
-use dueline::store::{Batch, Group, Partition};
+use std::future::pending;
+use std::sync::Arc;
 
-use super::fixture::exact;
+use bytes::Bytes;
+use dueline::BoxFuture;
+use dueline::kinds::outcome_delivery::{OUTCOME_DELIVERY, OutcomeDelivery, Relay, RelayMessage};
+use dueline::store::{
+    Batch, BatchOutcome, Capabilities, Group, Key, NamespaceStore, Partition, PartitionStats,
+    ReadStore, ScanPage, ScanRange, StoreError, Value,
+};
+use dueline_testkit::ManualClock;
+
+use super::fixture::{exact, give_way};
 use super::relay_fixture::{Ferry, message, partition};
 use crate::Make;
 
@@ -157,4 +165,86 @@ pub fn a_lost_progress_begins_at_the_head_and_breaks_no_order(make: Make<'_>) {
     ferry.world.store.heal();
     ferry.drain();
     assert_eq!(ferry.at("bad", "two"), Some("1".into()));
+}
+
+/// A store whose commits to one partition never end.
+#[derive(Debug)]
+struct Stuck {
+    inner: Arc<dyn NamespaceStore>,
+    clock: ManualClock,
+}
+
+impl ReadStore for Stuck {
+    fn get<'a>(
+        &'a self,
+        partition: &'a Partition,
+        key: &'a Key,
+    ) -> BoxFuture<'a, Result<Option<Value>, StoreError>> {
+        self.inner.get(partition, key)
+    }
+
+    fn scan<'a>(
+        &'a self,
+        partition: &'a Partition,
+        range: &'a ScanRange,
+    ) -> BoxFuture<'a, Result<ScanPage, StoreError>> {
+        self.inner.scan(partition, range)
+    }
+}
+
+impl NamespaceStore for Stuck {
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn apply<'a>(
+        &'a self,
+        partition: &'a Partition,
+        batch: Batch,
+    ) -> BoxFuture<'a, Result<BatchOutcome, StoreError>> {
+        if partition.as_bytes() != b"stuck" {
+            return self.inner.apply(partition, batch);
+        }
+        Box::pin(async move {
+            give_way().await;
+            self.clock.advance_ms(5_000);
+            pending().await
+        })
+    }
+
+    fn stats<'a>(
+        &'a self,
+        partition: &'a Partition,
+    ) -> BoxFuture<'a, Result<PartitionStats, StoreError>> {
+        self.inner.stats(partition)
+    }
+
+    fn probe(&self) -> BoxFuture<'_, Result<u64, StoreError>> {
+        self.inner.probe()
+    }
+}
+
+pub fn a_target_that_hangs_is_cut_at_its_deadline(make: Make<'_>) {
+    let ferry = Ferry::new(make);
+    let store = Arc::new(Stuck {
+        inner: ferry.world.shared(),
+        clock: ferry.world.clock.clone(),
+    });
+    let delivery = OutcomeDelivery::new(ferry.world.runtime.clone()).relay(
+        ferry.outbox.name().clone(),
+        Relay::new(store).options(exact().call_deadline_ms(5_000)),
+    );
+    let engine = ferry
+        .world
+        .engine(OUTCOME_DELIVERY, delivery.registration());
+    ferry.send_puts(&[("stuck", "key", "1"), ("b", "key", "1")]);
+    let before_ms = ferry.world.now_ms();
+    ferry.world.tick(&engine);
+    assert_eq!(ferry.world.now_ms() - before_ms, 5_000);
+    assert_eq!(ferry.at("b", "key"), Some("1".into()));
+    assert_eq!(ferry.at("stuck", "key"), None);
+    assert_eq!(ferry.due_in_ms(), 1_000);
+    // The other engine's store does not hang.
+    ferry.drain();
+    assert_eq!(ferry.at("stuck", "key"), Some("1".into()));
 }

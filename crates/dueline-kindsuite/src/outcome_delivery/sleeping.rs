@@ -2,6 +2,8 @@
 
 use dueline::kinds::outcome_delivery::SinkError;
 
+use dueline_testkit::block_on;
+
 use super::fixture::{Answer, Post, fails, timers_of};
 use crate::Make;
 
@@ -106,4 +108,21 @@ pub fn a_clock_that_is_set_back_keeps_the_outbox_awake(make: Make<'_>) {
     assert_eq!(post.due_in_ms(), 1_000);
     post.world.advance_ms(1_000);
     assert_eq!(post.tick(), ["one"]);
+}
+
+pub fn an_operator_wakes_an_outbox_whatever_it_waits_for(make: Make<'_>) {
+    let post = Post::new(make);
+    assert!(!block_on(post.outbox.wake()).unwrap(), "nothing waits");
+    post.told
+        .answers(|_| Answer::Fails(SinkError::unavailable("down").retry_after_ms(3_600_000)));
+    post.append(&["1", "2"]);
+    post.tick();
+    assert_eq!(post.due_in_ms(), 3_600_000);
+    post.told.answers(|_| Answer::Taken);
+    assert!(block_on(post.outbox.wake()).unwrap());
+    assert_eq!(post.tick(), ["1", "2"]);
+    assert_eq!(post.backlog().rows, 0);
+    // The timer that waited an hour drains.
+    assert_eq!(post.tick_when_due(), [""; 0]);
+    assert!(timers_of(&post.world).is_empty());
 }

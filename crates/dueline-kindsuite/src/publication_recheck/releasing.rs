@@ -1,6 +1,11 @@
 //! The release itself.
 
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Waker};
+
 use dueline::store::{Precondition, StoreErrorKind};
+use dueline::timers::{TickBudget, run_due};
 use dueline_testkit::CommitFault;
 
 use super::{Rig, dependencies};
@@ -36,17 +41,29 @@ pub fn a_release_in_doubt_happens_once(make: Make<'_>) {
         rig.publish(&dependencies(&[("q", 1)]));
         rig.show("q", "d000", true);
         rig.world.store.fail_commit(2, fault);
-        // The batch is offered again after a pause.
-        std::thread::scope(|scope| {
-            let tick = scope.spawn(|| rig.tick());
-            while !tick.is_finished() {
-                if rig.world.clock.sleepers() > 0 {
-                    rig.world.advance_ms(100);
-                }
-                std::thread::yield_now();
-            }
-        });
+        rig.tick_through_pauses();
         assert!(rig.is_released());
         assert!(rig.world.timer_keys().is_empty());
+    }
+}
+
+impl Rig {
+    /// A tick whose settle pauses before it offers its batch again: time passes while it does.
+    fn tick_through_pauses(&self) {
+        let mut tick = pin!(async {
+            let budget = TickBudget::default();
+            let tick = run_due(&self.engine, &self.world.partition, budget).await;
+            for call in tick.calls {
+                self.engine.settle(call.run().await).await;
+            }
+        });
+        let mut context = Context::from_waker(Waker::noop());
+        while tick.as_mut().poll(&mut context).is_pending() {
+            // Without a sleeper the store is at work.
+            if self.world.clock.sleepers() > 0 {
+                self.world.advance_ms(100);
+            }
+            std::thread::yield_now();
+        }
     }
 }

@@ -145,6 +145,10 @@ pub fn a_counter_that_has_decreased_is_taken_as_it_is(make: Make<'_>) {
         key(b'u', window, ""),
         Some(amounts_row([4, 120, 0, 0])),
     );
+    // It is metered though the answer of the coordinator is lost.
+    rig.world.advance_ms(PERIOD_MS);
+    rig.world.store.fail_commit(2, CommitFault::AnswerLost);
+    rig.tick("s1");
     rig.run_for(&["s1", "s2"], PERIOD_MS);
     assert_eq!(rig.total(window), Some([5, 121, 0, 0]));
     let was = [10, 100].into();

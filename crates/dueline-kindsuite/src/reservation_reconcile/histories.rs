@@ -1,14 +1,19 @@
 //! Random histories of reservations.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use dueline::kinds::outcome_delivery::OutboxName;
+use dueline::BoxFuture;
+use dueline::kinds::outcome_delivery::{
+    Delivery, OUTCOME_DELIVERY, OutboxName, OutcomeDelivery, Sink, SinkError,
+};
 use dueline::kinds::reservation_reconcile::{ReservationId, Reservations, Settlement, Terms};
 use dueline::store::{Batch, Key, Partition, Value};
 use dueline::timers::{Registration, TimerKind, Timers};
 use dueline_testkit::model::{Random, Source};
 
+use super::setting::outcome_of;
 use crate::storm::{Ask, Change, Scenario, Tally, play};
 
 const ROW: &[u8] = b"b\0\x09r";
@@ -50,6 +55,34 @@ struct Rush {
     ended: BTreeMap<u64, u8>,
     /// Ids of outcomes that were written.
     told: BTreeSet<Bytes>,
+    mailbox: Arc<Mutex<Arrived>>,
+}
+
+/// Takes what is delivered; three in four are lost on the way for as long as it storms.
+#[derive(Debug, Default)]
+struct Arrived {
+    ids: BTreeSet<Bytes>,
+    calls: u64,
+    is_calm: bool,
+}
+
+struct Mailbox(Arc<Mutex<Arrived>>);
+
+impl Sink for Mailbox {
+    fn deliver<'a>(&'a self, delivery: &'a Delivery) -> BoxFuture<'a, Result<(), SinkError>> {
+        let mut arrived = self.0.lock().unwrap();
+        arrived.calls += 1;
+        let taken = arrived.is_calm || arrived.calls.is_multiple_of(4);
+        if taken {
+            arrived.ids.insert(delivery.id.clone());
+        }
+        let said = if taken {
+            Ok(())
+        } else {
+            Err(SinkError::unavailable("lost"))
+        };
+        Box::pin(std::future::ready(said))
+    }
 }
 
 /// A row of a reservation, as FORMAT.md has it.
@@ -87,7 +120,12 @@ fn paid(serial: u64) -> Key {
 
 impl Scenario for Rush {
     fn kinds(&self, timers: &Timers) -> Vec<(TimerKind, Registration)> {
-        vec![Reservations::new(timers.clone()).entry()]
+        let delivery = OutcomeDelivery::new(timers.runtime().clone());
+        let delivery = delivery.otherwise(Mailbox(Arc::clone(&self.mailbox)));
+        vec![
+            Reservations::new(timers.clone()).entry(),
+            (OUTCOME_DELIVERY, delivery.registration()),
+        ]
     }
 
     fn ask(&mut self, random: &mut Random, client: &Timers, partition: &Partition) -> Ask {
@@ -124,12 +162,16 @@ impl Scenario for Rush {
         let mut broken = Vec::new();
         let mut told_here = BTreeSet::new();
         for (key, before, after) in change.of_prefix(OUTCOME) {
-            let Some(value) = after.filter(|_| before.is_none()) else {
-                broken.push(format!("an outcome was written over: {key:?}"));
+            let id = |value: &Value| outcome_of(value).0;
+            let (before, after) = (before.as_ref().map(id), after.as_ref().map(id));
+            let Some(id) = after.clone().filter(|_| before.is_none()) else {
+                // It was delivered, or failed and waits.
+                let arrived = self.mailbox.lock().unwrap();
+                if after != before && !before.is_some_and(|id| arrived.ids.contains(&id)) {
+                    broken.push(format!("an outcome is lost: {key:?}"));
+                }
                 continue;
             };
-            let id_len = usize::from(u16::from_be_bytes([value[9], value[10]]));
-            let id = value.slice(11..11 + id_len);
             if !self.told.insert(id.clone()) {
                 broken.push(format!("told twice: {id:?}"));
             }
@@ -164,8 +206,16 @@ impl Scenario for Rush {
         broken
     }
 
+    fn calm(&mut self) {
+        self.mailbox.lock().unwrap().is_calm = true;
+    }
+
     fn judge_end(&mut self, rows: &BTreeMap<Key, Value>) -> Vec<String> {
         let mut broken = Vec::new();
+        let arrived = &self.mailbox.lock().unwrap().ids;
+        if *arrived != self.told {
+            broken.push(format!("of {:?} {arrived:?} arrived", self.told));
+        }
         for (serial, id) in &self.made {
             let end = self.ended.get(serial);
             if end.is_none() {

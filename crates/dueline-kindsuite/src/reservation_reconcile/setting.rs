@@ -102,8 +102,9 @@ impl Setting {
     }
 }
 
-/// Id and body behind version, time and the id's length.
-fn outcome_of(value: &Value) -> (Bytes, Bytes) {
-    let id_len = usize::from(u16::from_be_bytes([value[9], value[10]]));
-    (value.slice(11..11 + id_len), value.slice(11 + id_len..))
+/// Id and body of an outcome that waits, as FORMAT.md has it.
+pub(super) fn outcome_of(value: &Value) -> (Bytes, Bytes) {
+    let (id_len, id) = (19, 21);
+    let body = id + usize::from(u16::from_be_bytes([value[id_len], value[id_len + 1]]));
+    (value.slice(id..body), value.slice(body..))
 }

@@ -275,22 +275,30 @@ pub fn limits_of_reservations_are_refused_with_their_figures(make: Make<'_>) {
     assert!(matches!(block_on(longest).unwrap(), Settlement::Settled(_)));
 }
 
+/// Bytes that are longest in a message: JSON writes each control character as six.
 pub fn the_largest_reservation_ends_within_a_handlers_batch(make: Make<'_>) {
-    let mut setting = Setting::new(make);
-    setting.id = ReservationId::new(vec![0xff; RESERVATION_ID_BYTES_MAX]).unwrap();
-    let name = OutboxName::new(vec![0xff; 64]).unwrap();
-    let largest = terms()
-        .outbox(name)
-        .kept_for_ms(u64::MAX - 1)
-        .detail(vec![0xff; RESERVATION_DETAIL_BYTES_MAX]);
-    setting.reserve(&largest);
-    setting.world.advance_ms(COMMIT_WITHIN_MS + SKEW_MS);
-    let report = setting.world.tick(&setting.engine);
-    assert_eq!((report.total.rescheduled, report.total.failed), (1, 0));
-    assert_eq!(setting.end(), Some(End::Abandoned));
-    let (ops, bytes) = setting.world.largest_batch();
-    assert!(
-        ops <= 16 && bytes <= 512 * 1_024,
-        "{ops} operations, {bytes} bytes"
-    );
+    for byte in [0xff, 0x01] {
+        let mut setting = Setting::new(make);
+        setting.id = ReservationId::new(vec![byte; RESERVATION_ID_BYTES_MAX]).unwrap();
+        let largest = terms()
+            .outbox(OutboxName::new(vec![byte; 64]).unwrap())
+            .kept_for_ms(u64::MAX - 1)
+            .detail(vec![byte; RESERVATION_DETAIL_BYTES_MAX]);
+        setting.reserve(&largest);
+        setting.world.advance_ms(COMMIT_WITHIN_MS + SKEW_MS);
+        let report = setting.world.tick(&setting.engine);
+        assert_eq!((report.total.rescheduled, report.total.failed), (1, 0));
+        assert_eq!(setting.end(), Some(End::Abandoned));
+
+        setting.id = ReservationId::new(vec![byte; RESERVATION_ID_BYTES_MAX - 1]).unwrap();
+        let serial = setting.reserve(&largest).serial;
+        let reason = char::from(byte & 0x7f).to_string();
+        let aborted = setting.abort(serial, &reason.repeat(RESERVATION_REASON_BYTES_MAX));
+        assert!(matches!(aborted, Settlement::Settled(_)));
+        let (ops, bytes) = setting.world.largest_batch();
+        assert!(
+            ops <= 14 && bytes <= 272 * 1_024,
+            "{ops} operations, {bytes} bytes"
+        );
+    }
 }

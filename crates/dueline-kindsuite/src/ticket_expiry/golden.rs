@@ -3,7 +3,7 @@
 use dueline::kinds::ticket_expiry::{Hold, TICKET_EXPIRY};
 use dueline_testkit::block_on;
 
-use super::Rig;
+use super::{Rig, body_of};
 use crate::Make;
 
 const FORMAT: &str = include_str!("../../../../FORMAT.md");
@@ -51,8 +51,7 @@ pub fn the_rows_are_those_of_the_format(make: Make<'_>) {
     rig.tick();
     let outcome = rig.world.kind_rows();
     let outcome = outcome.iter().find(|(key, _)| key[3] == b'o').unwrap();
-    let body = outcome.1.slice(11 + 32..);
-    rows.push(String::from_utf8(body.to_vec()).unwrap());
+    rows.push(body_of(&outcome.1).to_owned());
     let compact: String = FORMAT
         .lines()
         .map(|line| match line.split_once(' ') {

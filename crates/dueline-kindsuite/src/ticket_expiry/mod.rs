@@ -124,11 +124,15 @@ impl Rig {
     }
 }
 
+/// The message of a ticket in a row of the outbox, whatever that writes in front of it.
+pub(crate) fn body_of(row: &[u8]) -> &str {
+    let start = row.windows(5).position(|bytes| bytes == b"{\"v\":");
+    std::str::from_utf8(&row[start.unwrap()..]).unwrap()
+}
+
 /// The id and the word of the end in a row of the outbox.
 pub(crate) fn end_of(row: &[u8]) -> (String, String) {
-    // Version, time, length of the id, id.
-    let id_len = usize::from(u16::from_be_bytes([row[9], row[10]]));
-    let body = std::str::from_utf8(&row[11 + id_len..]).unwrap();
+    let body = body_of(row);
     let field = |name: &str| {
         let from = body.split_once(&format!("\"{name}\":\"")).unwrap().1;
         from.split_once('"').unwrap().0.to_owned()

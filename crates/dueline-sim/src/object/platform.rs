@@ -162,7 +162,11 @@ impl ObjectWorld<'_> {
                 self.excuse_until_set();
                 self.check_alarm();
             }
-            Ended::Looked(Err(_)) => self.check_thrown(),
+            Ended::Looked(Err(_)) => {
+                // A newer program may want an alarm for kinds that the one before it did not know.
+                self.is_excused |= self.object.next_alarm_ms().is_none();
+                self.check_thrown();
+            }
             Ended::Alarm(number, result) => {
                 let Some(is_awaited) = self.alarms.remove(&number) else {
                     return;
@@ -323,6 +327,9 @@ impl ObjectWorld<'_> {
             } else {
                 "an alarm comes late"
             });
+        }
+        if self.spec.forgets && !self.executor.has_tasks() {
+            self.evict();
         }
         match self.object.deliver(self.now_ms()) {
             Delivery::Run(info) => {

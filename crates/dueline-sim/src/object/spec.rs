@@ -32,6 +32,8 @@ pub struct ObjectSpec {
     pub retry_first_ms: u64,
     /// How many of a hundred waits for durability end without a word of it.
     pub sync_percent: u64,
+    /// Whether an instance that nobody uses is gone when the alarm comes.
+    pub forgets: bool,
     /// How many rounds an alarm may go.
     pub ticks_max: u32,
 }
@@ -71,6 +73,7 @@ impl ObjectSpec {
             says_when: random.chance(50),
             tells_of_traps: random.chance(60),
             panics_trap: random.chance(50),
+            forgets: random.chance(30),
             ticks_max: random.pick(&[2, 64]),
         }
     }

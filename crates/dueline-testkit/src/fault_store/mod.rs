@@ -10,6 +10,7 @@ pub use plan::{CommitFault, ReadCall};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use dueline::MaybeSend;
 use dueline::store::{Group, Partition, StoreErrorKind, WakeStore};
 use plan::{Plan, shared};
 
@@ -68,7 +69,7 @@ impl FaultStore {
     /// Asks this for a fault at every commit that has none of its own, until [`heal`](Self::heal).
     pub fn fail_commits_with(
         &self,
-        decide: impl FnMut(&Partition, &Group) -> Option<CommitFault> + Send + 'static,
+        decide: impl FnMut(&Partition, &Group) -> Option<CommitFault> + MaybeSend + 'static,
     ) {
         self.plan().decide_commit = Some(shared(Box::new(decide)));
     }
@@ -83,7 +84,7 @@ impl FaultStore {
     /// Asks this for an error at every read that has none of its own, until [`heal`](Self::heal).
     pub fn fail_reads_with(
         &self,
-        decide: impl FnMut(ReadCall) -> Option<StoreErrorKind> + Send + 'static,
+        decide: impl FnMut(ReadCall) -> Option<StoreErrorKind> + MaybeSend + 'static,
     ) {
         self.plan().decide_read = Some(shared(Box::new(decide)));
     }
@@ -103,7 +104,7 @@ impl FaultStore {
     pub fn before_commit(
         &self,
         nth: u64,
-        race: impl FnOnce(&dyn WakeStore, &Partition, &Group) + Send + 'static,
+        race: impl FnOnce(&dyn WakeStore, &Partition, &Group) + MaybeSend + 'static,
     ) {
         let mut plan = self.plan();
         let number = plan.commits.saturating_add(nth);
@@ -111,7 +112,7 @@ impl FaultStore {
     }
 
     /// Shows every commit to this, before any fault, as it was asked for.
-    pub fn on_commit(&self, watch: impl FnMut(&Partition, &Group) + Send + 'static) {
+    pub fn on_commit(&self, watch: impl FnMut(&Partition, &Group) + MaybeSend + 'static) {
         self.plan().watch = Some(shared(Box::new(watch)));
     }
 

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use dueline::MaybeSend;
 use dueline::store::{Group, Partition, StoreError, StoreErrorKind, WakeStore};
 
 use super::CallCounts;
@@ -46,10 +47,22 @@ pub enum ReadCall {
     Probe,
 }
 
-pub(super) type Race = Box<dyn FnOnce(&dyn WakeStore, &Partition, &Group) + Send>;
-type Watch = dyn FnMut(&Partition, &Group) + Send;
-type DecideCommit = dyn FnMut(&Partition, &Group) -> Option<CommitFault> + Send;
-type DecideRead = dyn FnMut(ReadCall) -> Option<StoreErrorKind> + Send;
+/// A trait for each kind of closure, which is `Send` except on `wasm32`.
+macro_rules! closures {
+    ($($name:ident: $closure:ident($($argument:ty),*) $(-> $answer:ty)?;)*) => {$(
+        pub(super) trait $name: $closure($($argument),*) $(-> $answer)? + MaybeSend {}
+        impl<F: $closure($($argument),*) $(-> $answer)? + MaybeSend> $name for F {}
+    )*};
+}
+
+closures! {
+    RaceFn: FnOnce(&dyn WakeStore, &Partition, &Group);
+    Watch: FnMut(&Partition, &Group);
+    DecideCommit: FnMut(&Partition, &Group) -> Option<CommitFault>;
+    DecideRead: FnMut(ReadCall) -> Option<StoreErrorKind>;
+}
+
+pub(super) type Race = Box<dyn RaceFn>;
 
 /// A closure of the test with a lock of its own, so that it runs without the plan's.
 pub(super) type Shared<F> = Arc<Mutex<Box<F>>>;
@@ -71,9 +84,9 @@ pub(super) struct Plan {
     pub(super) commit_faults: BTreeMap<u64, CommitFault>,
     pub(super) read_faults: BTreeMap<u64, StoreErrorKind>,
     pub(super) races: BTreeMap<u64, Vec<Race>>,
-    pub(super) watch: Option<Shared<Watch>>,
-    pub(super) decide_commit: Option<Shared<DecideCommit>>,
-    pub(super) decide_read: Option<Shared<DecideRead>>,
+    pub(super) watch: Option<Shared<dyn Watch>>,
+    pub(super) decide_commit: Option<Shared<dyn DecideCommit>>,
+    pub(super) decide_read: Option<Shared<dyn DecideRead>>,
     pub(super) unclean_opened_at_ms: Option<Option<u64>>,
     pub(super) shared: Option<bool>,
 }

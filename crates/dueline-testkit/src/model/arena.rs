@@ -2,6 +2,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use dueline::MaybeSend;
 use dueline::memory::MemoryStore;
 use dueline::runtime::Clock;
 use dueline::store::{
@@ -51,7 +52,12 @@ pub struct Committed<'a> {
 /// A group that is committed later, and when it was asked for.
 type Late = (Caller, Partition, Group, Duration);
 
-type Watcher = Box<dyn FnMut(&Committed<'_>) + Send>;
+/// What watches the commits.
+trait Watch: FnMut(&Committed<'_>) + MaybeSend {}
+
+impl<F: FnMut(&Committed<'_>) + MaybeSend> Watch for F {}
+
+type Watcher = Box<dyn Watch>;
 
 /// What befalls a call of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +124,7 @@ impl Arena {
     }
 
     /// Shows each commit from now on to this watcher, in their order. It must not call the arena.
-    pub fn watch(&self, watcher: impl FnMut(&Committed<'_>) + Send + 'static) {
+    pub fn watch(&self, watcher: impl FnMut(&Committed<'_>) + MaybeSend + 'static) {
         *self.watcher() = Some(Box::new(watcher));
     }
 

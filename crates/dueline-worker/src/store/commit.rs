@@ -176,6 +176,21 @@ impl ObjectStore {
         Ok((page, alarm))
     }
 
+    /// Leaves that mark in the turn in which an alarm is restored: the instance may have been made for the
+    /// very alarm that is missed, and takes the place of its retry. If that fails the alarm counts more.
+    pub(super) fn leave_mark(&self, state: &mut State) {
+        if state.is_marked || planted(Mutant::AlarmRestoredUnmarked) {
+            return;
+        }
+        let left = self
+            .storage
+            .transaction(&mut |conn| schema::set_unclean_mark(conn, true));
+        match left {
+            Ok(()) => state.is_marked = true,
+            Err(error) => tracing::warn!(%error, "a restored alarm leaves no mark"),
+        }
+    }
+
     /// Takes the mark away that a handler left when it set another alarm. If that fails it stays, and
     /// the next instance is cautious for nothing.
     pub(super) fn clear_mark(&self, state: &mut State) {

@@ -94,8 +94,6 @@ impl ObjectStore {
 
 impl fmt::Debug for ObjectStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ObjectStore")
-            .field("storage", &self.storage)
-            .finish_non_exhaustive()
+        f.write_str("ObjectStore")
     }
 }

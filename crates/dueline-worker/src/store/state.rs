@@ -258,10 +258,13 @@ impl ObjectStore {
             return Ok((Restored::Sound, None));
         }
         let now_ms = self.runtime.now_ms();
-        let is_lost = |at_ms: u64| at_ms.saturating_add(LOST_AFTER_MS) < now_ms;
+        let alarm = &state.alarm;
+        let is_lost =
+            |at_ms: u64| at_ms.saturating_add(LOST_AFTER_MS) < now_ms || alarm.was_served(at_ms);
+        let is_found_lost = found.is_some_and(is_lost);
         if let (KnownAlarm::At(known_ms), Some(at_ms)) = (state.alarm.known, found)
             && known_ms == at_ms
-            && !is_lost(at_ms)
+            && !is_found_lost
         {
             return Ok((Restored::Sound, None));
         }
@@ -271,7 +274,7 @@ impl ObjectStore {
         let Some(due_ms) = head else {
             // One that is lost must not pass for the alarm of what is put next.
             state.alarm.note(match found {
-                Some(at_ms) if is_lost(at_ms) && !planted(Mutant::AlarmLostWithNothingPending) => {
+                Some(_) if is_found_lost && !planted(Mutant::AlarmLostWithNothingPending) => {
                     KnownAlarm::Unknown
                 }
                 Some(at_ms) => KnownAlarm::At(at_ms),
@@ -281,12 +284,15 @@ impl ObjectStore {
         };
         let wanted_ms = state.alarm.place(due_ms, now_ms);
         match found {
-            Some(at_ms) if at_ms <= wanted_ms && !is_lost(at_ms) => {
+            Some(at_ms) if at_ms <= wanted_ms && !is_found_lost => {
                 state.alarm.note(KnownAlarm::At(at_ms));
                 Ok((Restored::Sound, None))
             }
             _ => {
                 let write = self.set(&mut state, wanted_ms).map_err(AlarmError::Alarm)?;
+                if due_ms <= now_ms {
+                    self.leave_mark(&mut state);
+                }
                 Ok((Restored::Set { at_ms: wanted_ms }, Some(write)))
             }
         }

@@ -7,11 +7,14 @@
 //! | kind | number | for |
 //! |---|---|---|
 //! | [`lease_sweep`] | 1 | leases with a fencing epoch: swept once they have expired and their holder's work has drained |
-//! | [`quota_rollup`] | 5 | counters kept per shard, rolled up into a namespace total |
 //! | [`ticket_expiry`] | 2 | holds on a resource with an idempotency key and counted limits, that end once |
+//! | [`quota_rollup`] | 5 | counters kept per shard, rolled up into a namespace total |
+//! | [`outcome_delivery`] | 8 | a transactional outbox: outcomes written with the state, delivered in order; or relayed to other partitions, exactly once |
 //! | [`outcome_delivery`] | 8 | a transactional outbox: outcomes written with the state, delivered in order |
-//! | [`publication_recheck`] | 12 | a record released only when all its dependencies are visible |
 //! | [`reservation_reconcile`] | 9 | what is reserved ends once: committed, aborted, or abandoned at its deadline |
+//! | [`publication_recheck`] | 12 | a record released only when all its dependencies are visible |
+//!
+//! Under the feature `test-faults` there is `test_kind` (255) too: timers that fail on demand.
 //!
 //! # What they share
 //! * **One key space.** Rows are of class `b`: `62 00`, the kind's number, a letter for the table, and the
@@ -36,6 +39,8 @@ pub mod publication_recheck;
 pub mod quota_rollup;
 pub mod reservation_reconcile;
 mod row;
+#[cfg(feature = "test-faults")]
+pub mod test_kind;
 pub mod ticket_expiry;
 
 pub use planned::Planned;

@@ -7,6 +7,13 @@
 use std::cmp::Ordering;
 
 #[cfg(any(test, target_arch = "wasm32"))]
+#[cfg_attr(
+    not(target_arch = "wasm32"),
+    allow(
+        unreachable_pub,
+        reason = "public where it is used, and elsewhere only tested"
+    )
+)]
 mod sorted;
 
 #[cfg(target_arch = "wasm32")]

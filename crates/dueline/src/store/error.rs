@@ -107,15 +107,13 @@ impl fmt::Display for StoreError {
 }
 
 impl fmt::Debug for StoreError {
+    /// Kind and sentence as `Display` shows them, with the backend's own error behind.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("StoreError");
-        shown
-            .field("kind", &self.kind)
-            .field("detail", &self.detail);
+        write!(f, "StoreError({self}")?;
         if let Some(source) = &self.source {
-            shown.field("source", source);
+            write!(f, "; {source:?}")?;
         }
-        shown.finish()
+        f.write_str(")")
     }
 }
 

@@ -1,5 +1,6 @@
 //! The reads of a group: the store with the effects staged so far laid over it.
 
+use std::fmt;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,13 +15,18 @@ use crate::store::{
 };
 
 /// Shows staged writes, never cached reads: what is not staged is read from the store each time.
-#[derive(Debug)]
 pub(crate) struct Overlay {
     store: Arc<dyn NamespaceStore>,
     partition: Partition,
     staged: Mutex<OrderedMap<Key, Option<Value>>>,
     reads_under_way: AtomicUsize,
     faulted: AtomicBool,
+}
+
+impl fmt::Debug for Overlay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Overlay")
+    }
 }
 
 impl Overlay {

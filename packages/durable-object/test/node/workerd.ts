@@ -70,6 +70,8 @@ export interface WorkerdOptions {
   readonly classes: readonly string[];
   /** The folder of another build of the package. */
   readonly dist?: string;
+  /** Whether the module of the engine's suites is there. */
+  readonly suite?: boolean;
   /** Whether objects stay in memory; without it they leave after 10 s without a request. */
   readonly preventEviction?: boolean;
 }
@@ -77,7 +79,8 @@ export interface WorkerdOptions {
 function config(options: WorkerdOptions, port: number, data: string): string {
   const worker = modules(join(PACKAGE, options.folder ?? "dist-test/worker"), "");
   worker.sort((a, b) => Number(b.includes(`"${options.entry}"`)) - Number(a.includes(`"${options.entry}"`)));
-  const all = [...worker, ...modules(options.dist ?? join(PACKAGE, "dist"), "@dueline/")];
+  const suite = options.suite === true ? modules(join(PACKAGE, "dist-test/suite"), "@suite/") : [];
+  const all = [...worker, ...modules(options.dist ?? join(PACKAGE, "dist"), "@dueline/"), ...suite];
   const bindings = options.classes.map((name) => `(name = "${name}", durableObjectNamespace = "${name}")`);
   const prevent = options.preventEviction === true ? ", preventEviction = true" : "";
   const namespaces = options.classes.map(

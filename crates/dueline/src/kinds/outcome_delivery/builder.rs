@@ -122,12 +122,30 @@ impl OutboxBuilder {
     ///
     /// # Errors
     /// `Invalid` if the time is over the latest due.
-    pub fn finish(mut self, timers: &Timers, now_ms: u64) -> Result<Batch, TimerError> {
+    pub fn finish(self, timers: &Timers, now_ms: u64) -> Result<Batch, TimerError> {
         if self.rows.is_empty() {
             return Ok(Batch::new());
         }
+        let due_at_ms = self.state.wake_for_append(now_ms);
+        self.commit(timers, due_at_ms)
+    }
+
+    /// The batch that gives an outbox with something in it a new timer, due now; empty if nothing waits.
+    pub(super) fn finish_awake(
+        mut self,
+        timers: &Timers,
+        now_ms: u64,
+    ) -> Result<Batch, TimerError> {
+        if !self.state.is_owned {
+            return Ok(Batch::new());
+        }
+        self.state.not_before_ms = 0;
+        self.commit(timers, Some(now_ms))
+    }
+
+    fn commit(mut self, timers: &Timers, due_at_ms: Option<u64>) -> Result<Batch, TimerError> {
         let mut wake = Batch::new();
-        if let Some(due_at_ms) = self.state.wake_for_append(now_ms) {
+        if let Some(due_at_ms) = due_at_ms {
             self.state.is_owned = true;
             self.state.stamp = self.state.stamp.wrapping_add(1);
             self.state.sleeps_until_ms = due_at_ms;

@@ -11,6 +11,7 @@ use crate::future::BoxFuture;
 use crate::kinds::owner::drained;
 use crate::kinds::row::Row;
 use crate::runtime::Runtime;
+use crate::store::StoreError;
 use crate::timers::{
     DetachedHandler, DueTimer, Fired, HandlerError, Registration, RetryPolicy, TimerCtx,
 };
@@ -142,7 +143,7 @@ impl OutcomeDelivery {
             tracing::warn!(partition = %ctx.partition(), "a timer of no outbox drains");
             return Ok(None);
         };
-        let seen = Seen::read(ctx, &outbox).await?;
+        let seen = Seen::read(ctx, &outbox).await.map_err(unread)?;
         let Some(progress) = progress_of(timer, &seen) else {
             return Ok(None);
         };
@@ -194,6 +195,12 @@ impl OutcomeDelivery {
     }
 }
 
+/// Rows that cannot be read are not the fault of an outcome: no attempt is counted.
+#[allow(clippy::needless_pass_by_value, reason = "it maps an error")]
+fn unread(error: StoreError) -> HandlerError {
+    HandlerError::uncharged(error.to_string())
+}
+
 /// What the timer's payload says; the beginning if it says nothing that can be read; `None` if there is no
 /// outbox.
 fn progress_of(timer: &DueTimer, seen: &Seen) -> Option<Progress> {
@@ -233,7 +240,7 @@ impl DetachedHandler for Deliverer {
             let Some(ran) = ran else {
                 return Ok(drained());
             };
-            let now = Seen::read(ctx, &ran.summary.outbox).await?;
+            let now = Seen::read(ctx, &ran.summary.outbox).await.map_err(unread)?;
             Ok(ran.settle(ctx, timer, &now))
         })
     }

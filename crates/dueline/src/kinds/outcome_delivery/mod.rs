@@ -28,7 +28,8 @@
 //! * **Acknowledging** takes what was delivered out in one commit. The outbox is given up only under the
 //!   guard that nothing was appended meanwhile; if it was, the commit is planned again, never the call.
 //! * **Setting aside**: an outcome is dead after the attempts of its policy, when it is refused, or when
-//!   its row does not decode. [`Outbox::dead`], [`Outbox::requeue`], [`Outbox::purge`].
+//!   its row does not decode. One whose delivery ends the process has failed after a few such runs.
+//!   [`Outbox::dead`], [`Outbox::requeue`], [`Outbox::purge`].
 //!
 //! # Relay
 //! The outcomes of an outbox that has a [`Relay`] are [`RelayMessage`]s: a target and writes. With the writes

@@ -135,6 +135,32 @@ impl Outbox {
         }
     }
 
+    /// Delivers what waits at once, whatever back-off or pause the outbox is in: for an operator who knows
+    /// that the sink is there again. Outcomes that failed still wait for their own next attempt. What a run
+    /// that is under way has delivered is delivered again. False if nothing waits.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append).
+    pub async fn wake(&self) -> Result<bool, TimerError> {
+        let mut tries = Tries::default();
+        loop {
+            let now_ms = self.timers.runtime().now_ms();
+            let builder = self.builder().await?;
+            let batch = builder.finish_awake(&self.timers, now_ms)?;
+            if batch.is_empty() {
+                return Ok(false);
+            }
+            let planned = Planned {
+                batch,
+                outcome: true,
+            };
+            if let Some(woken) = self.apply(planned).await? {
+                return Ok(woken);
+            }
+            tries.changed()?;
+        }
+    }
+
     /// How much waits. Costs one read.
     ///
     /// # Errors

@@ -24,6 +24,8 @@ pub(super) struct Progress {
     pub(super) pass_end: u64,
     /// Whether this pass has delivered anything. A relay's alone.
     pub(super) has_delivered: bool,
+    /// How many of the next runs make one call each: the last ones were cut. A sink's alone.
+    pub(super) careful: u8,
     /// The first time at which one of those that this pass has left out may be tried again, in milliseconds
     /// since 1970; `u64::MAX` if it left none out. A sink's alone.
     pub(super) earliest_ms: u64,
@@ -39,6 +41,7 @@ impl Progress {
             cursor: 0,
             pass_end: 0,
             has_delivered: false,
+            careful: 0,
             earliest_ms: u64::MAX,
             blocked: Vec::new(),
         }
@@ -54,6 +57,7 @@ impl Row for Progress {
         out.put_u64(self.cursor);
         out.put_u64(self.pass_end);
         out.put_u8(u8::from(self.has_delivered));
+        out.put_u8(self.careful);
         out.put_u64(self.earliest_ms);
         for target in self.blocked.iter().take(BLOCKED_MAX) {
             out.put_u16(u16::try_from(target.as_bytes().len()).unwrap_or(0));
@@ -72,6 +76,7 @@ impl Row for Progress {
                 1 => true,
                 _ => return Err(Malformed("unknown flags")),
             },
+            careful: reader.u8()?,
             earliest_ms: reader.u64()?,
             blocked: Vec::new(),
         };

@@ -9,7 +9,7 @@ use super::sink::Fault;
 use super::walk::Walk;
 use super::{
     Delivery, DeliveryOptions, OUTCOME_BACK_OFF_MS_MAX, RETRY_AFTER_MS_MAX, ROWS_LOOKED_AT_MAX,
-    Sink, SinkError,
+    ROWS_PER_RUN_MAX, Sink, SinkError,
 };
 use crate::future::{catch_panic, or_deadline};
 use crate::kinds::row::Row;
@@ -17,14 +17,25 @@ use crate::runtime::Runtime;
 use crate::store::{StoreError, Value};
 use crate::timers::{DueTimer, TimerCtx};
 
+/// After how many runs in a row that were cut, by the end of the process or their deadline, the next make
+/// one call each.
+const CUTS_TO_BE_CAREFUL: u16 = 2;
+/// How many these are.
+const CAREFUL_RUNS: u8 = ROWS_PER_RUN_MAX as u8;
+/// After how many runs that were cut at its delivery an outcome has failed.
+const CUTS_MAX: u16 = 3;
+
 pub(super) struct SinkRun<'a> {
-    pub(super) ctx: &'a TimerCtx<'a>,
-    pub(super) timer: &'a DueTimer,
-    pub(super) runtime: &'a Runtime,
-    pub(super) sink: &'a dyn Sink,
-    pub(super) options: &'a DeliveryOptions,
-    pub(super) ran: Ran,
-    pub(super) started: Duration,
+    ctx: &'a TimerCtx<'a>,
+    timer: &'a DueTimer,
+    runtime: &'a Runtime,
+    sink: &'a dyn Sink,
+    options: &'a DeliveryOptions,
+    ran: Ran,
+    started: Duration,
+    /// Whether the run makes one call only, as runs before it were cut: what it delivers is committed
+    /// before the next call, so that an outcome whose delivery ends the process becomes the first.
+    is_careful: bool,
     looked_at: usize,
     calls: usize,
     /// The first time at which one that this run has left out may be tried again.
@@ -46,8 +57,13 @@ impl<'a> SinkRun<'a> {
         runtime: &'a Runtime,
         sink: &'a dyn Sink,
         options: &'a DeliveryOptions,
-        ran: Ran,
+        mut ran: Ran,
     ) -> Self {
+        if timer.attempt() > CUTS_TO_BE_CAREFUL {
+            ran.progress.careful = CAREFUL_RUNS;
+        }
+        let is_careful = ran.progress.careful > 0;
+        ran.progress.careful = ran.progress.careful.saturating_sub(1);
         Self {
             ctx,
             timer,
@@ -56,6 +72,7 @@ impl<'a> SinkRun<'a> {
             options,
             ran,
             started: runtime.monotonic(),
+            is_careful,
             looked_at: 0,
             calls: 0,
             earliest_here_ms: u64::MAX,
@@ -137,12 +154,17 @@ impl<'a> SinkRun<'a> {
             return Step::GoOn;
         }
         self.calls += 1;
+        let cuts = self.timer.attempt().saturating_sub(1);
+        if cuts >= CUTS_MAX && self.calls == 1 {
+            let cut = format!("{cuts} runs were cut at its delivery; it was not called again");
+            return self.failed(sequence, (pending, cuts), value, &SinkError::failed(cut));
+        }
         match self.deliver(sequence, &pending).await {
             Ok(()) => {
                 self.ran.delivered(sequence, pending.outcome.bytes());
                 Step::GoOn
             }
-            Err(error) => self.failed(sequence, pending, value, &error),
+            Err(error) => self.failed(sequence, (pending, 1), value, &error),
         }
     }
 
@@ -152,7 +174,7 @@ impl<'a> SinkRun<'a> {
         let elapsed = self.runtime.monotonic().saturating_sub(self.started);
         self.ran.leaving() >= self.options.rows_max
             || self.looked_at >= ROWS_LOOKED_AT_MAX
-            || (self.calls > 0 && elapsed >= budget)
+            || (self.calls > 0 && (self.is_careful || elapsed >= budget))
             || !self.ran.has_room_for(value.len())
     }
 
@@ -203,10 +225,17 @@ impl<'a> SinkRun<'a> {
             .unwrap_or_else(|error| Err(SinkError::failed(error.text())))
     }
 
-    fn failed(&mut self, sequence: u64, pending: Pending, value: Value, error: &SinkError) -> Step {
+    /// What becomes of an outcome that was tried so many times more, and failed.
+    fn failed(
+        &mut self,
+        sequence: u64,
+        (pending, tries): (Pending, u16),
+        value: Value,
+        error: &SinkError,
+    ) -> Step {
         self.ran.summary.failed += 1;
         let now_ms = self.runtime.now_ms();
-        let attempt = pending.attempt.saturating_add(1);
+        let attempt = pending.attempt.saturating_add(tries);
         if error.fault == Fault::Final {
             let why = (DeadOutcomeReason::Refused, error.text());
             self.ran.set_aside(sequence, why, (attempt, value), now_ms);

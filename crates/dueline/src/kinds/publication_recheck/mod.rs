@@ -113,7 +113,8 @@
 //!
 //! # Limits
 //! A record has at most 8,192 dependencies and eight state rows, a key of at most 512 bytes, and a release at
-//! most 80 operations. A dependency elsewhere that was seen visible is not looked at again while nothing of
+//! most 80 operations; the record, its state rows and the release are one batch of at most 1 MiB, in which
+//! the record counts as often as it is guarded or written. A dependency elsewhere that was seen visible is not looked at again while nothing of
 //! the digest changes: what is withdrawn there must change the record or its generation.
 
 mod cursor;

@@ -65,6 +65,8 @@ impl AtCoordinator<'_> {
             self.place.key(TOTAL, &[]),
         ];
         let mut clock = ItsClock::default();
+        // Of the first plan: one that came through in doubt shows nothing of it any more.
+        let mut rebaselined_from = None;
         for _ in 0..PLANS_MAX {
             let found = self.store.get_many(self.coordinator, &keys).await;
             let (mut contribution, mut total) = both(&keys, found)?;
@@ -82,9 +84,11 @@ impl AtCoordinator<'_> {
             };
             after.absorbed = base.plus(shown);
             after.shards = after.shards.saturating_add(u64::from(before.is_none()));
+            let decreased = before.filter(|before| !before.minus(shown).is_zero());
+            rebaselined_from = rebaselined_from.or(decreased);
             let absorbed = Absorbed {
                 total: after.sum(),
-                rebaselined_from: before.filter(|before| !before.minus(shown).is_zero()),
+                rebaselined_from,
             };
             if before == Some(shown) && total.row == Some(after) {
                 return Ok(absorbed);

@@ -58,8 +58,8 @@
 //!
 //! # Limits
 //! Four counters of 64 bits; a charge that would overflow one is refused. A window lasts 1 s to 400 days, a
-//! name has 1 to 64 bytes. All shards of a coordinator guard one row when they roll up: at 60 s a period,
-//! with at most eight plans each, plan for some hundreds of shards a coordinator. Time is the stores': a
+//! name has 1 to 64 bytes. The roll-ups of all shards and the charges of the coordinator itself guard one
+//! row, the total: a coordinator that is charged many times a second keeps its shards from rolling up. Time is the stores': a
 //! charge commits until 5 s behind its window's end, rows go from 30 s behind it on. A store whose clock is
 //! set back by more than 25 s just then may count a charge twice in the window that ends, never lose one.
 //! After an `Unknown` a charge has happened or not: to charge once only, plan it into a batch that writes

@@ -78,7 +78,7 @@
 //! See `docs/kinds/reservation_reconcile.md`; counted by the suite over 10,000 reservations.
 //!
 //! # Limits
-//! An id has 1 to 96 bytes, a detail at most 64 KiB, a reason at most 255 bytes. A batch may end one
+//! An id has 1 to 96 bytes, a detail at most 32 KiB, a reason at most 255 bytes. A batch may end one
 //! reservation of an outbox.
 
 mod ending;
@@ -92,12 +92,20 @@ pub use planners::{Forgotten, Reservations, Reserved, Settlement};
 pub use reservation::{End, Reservation, ReservationId, ReservationState, Terms};
 
 use crate::kind::TimerKind;
+use crate::kinds::outcome_delivery::OUTCOME_BODY_BYTES_MAX;
 
 /// The kind of the timer that arbitrates one reservation.
 pub const RESERVATION_RECONCILE: TimerKind = TimerKind(9);
 /// Longest id of a reservation, in bytes.
 pub const RESERVATION_ID_BYTES_MAX: usize = 96;
-/// Longest detail of a reservation, in bytes (64 KiB).
-pub const RESERVATION_DETAIL_BYTES_MAX: usize = 64 * 1_024;
+/// Longest detail of a reservation, in bytes (32 KiB).
+pub const RESERVATION_DETAIL_BYTES_MAX: usize = 32 * 1_024;
 /// Longest reason of an abort, in bytes.
 pub const RESERVATION_REASON_BYTES_MAX: usize = 255;
+
+// A message in JSON may write each byte as six, and every end has to fit into its outbox.
+const _: () = assert!(
+    6 * (RESERVATION_DETAIL_BYTES_MAX + RESERVATION_ID_BYTES_MAX + RESERVATION_REASON_BYTES_MAX)
+        + 1_024
+        <= OUTCOME_BODY_BYTES_MAX
+);

@@ -126,7 +126,7 @@ impl Reservations {
     /// one of that id: [`read`](Self::read) it.
     ///
     /// # Errors
-    /// `Invalid` for a detail over 64 KiB or a deadline behind the latest due.
+    /// `Invalid` for a detail over 32 KiB or a deadline behind the latest due.
     pub fn plan_reserve(
         &self,
         id: &ReservationId,
@@ -305,7 +305,7 @@ impl Reservations {
     /// deadline by itself.
     ///
     /// # Errors
-    /// `Invalid` for a detail over 64 KiB or a deadline behind the latest due, `Corrupt`, and what the
+    /// `Invalid` for a detail over 32 KiB or a deadline behind the latest due, `Corrupt`, and what the
     /// store says.
     pub async fn plan_extend(
         &self,

@@ -76,7 +76,7 @@ impl Terms {
         self
     }
 
-    /// Bytes of the caller's that are kept with it, at most 64 KiB.
+    /// Bytes of the caller's that are kept with it, at most 32 KiB.
     pub fn detail(mut self, detail: impl Into<Bytes>) -> Self {
         self.detail = detail.into();
         self

@@ -1,14 +1,13 @@
 //! What must be true of the rows of an outbox, looked at after every commit, and of the calls of a sink.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use bytes::Bytes;
 use dueline::kinds::outcome_delivery::Delivery;
-use dueline::memory::MemoryStore;
 use dueline::rows::{TimerKey, TimerRow};
-use dueline::store::{Batch, Key, Partition, ReadStore, ScanRange, Value, Write};
-use dueline_testkit::block_on;
+use dueline::store::{Batch, Key, Partition, Value, Write};
+
+use crate::storm::{Change, Rows, Tally};
 
 /// The names of the outboxes: one with a sink, one with a relay.
 pub(super) const MAIL: &str = "mail";
@@ -20,12 +19,14 @@ pub(super) fn source() -> Partition {
 }
 
 pub(super) struct Judge {
-    memory: Arc<MemoryStore>,
+    pub(super) tally: Tally,
     /// Sequences of the mail that were appended, and their ids.
     mail: BTreeMap<u64, Bytes>,
     /// Sequences that left without a call: set aside by hand.
     excused: BTreeSet<u64>,
     called: BTreeMap<u64, u16>,
+    /// The attempts that the rows of sequences remember: more than calls if runs were cut before them.
+    tried: BTreeMap<u64, u16>,
     delivered: BTreeSet<Bytes>,
     /// The messages for each target in the order of their sequences: the ids.
     sent: BTreeMap<Partition, Vec<Bytes>>,
@@ -34,27 +35,16 @@ pub(super) struct Judge {
     pub(super) broken: Vec<String>,
 }
 
-/// The rows of a range.
-pub(super) fn rows(
-    memory: &MemoryStore,
-    partition: &Partition,
-    start: Vec<u8>,
-    end: Vec<u8>,
-) -> Vec<(Key, Value)> {
-    let range = ScanRange::new(start, end, 4_000);
-    block_on(memory.scan(partition, &range)).unwrap().rows
-}
-
 fn table(letter: u8, name: &str) -> Vec<u8> {
     let len = u8::try_from(name.len()).unwrap();
     [&[b'b', 0, 8, letter, len], name.as_bytes()].concat()
 }
 
-/// The rows of a table with a row for each sequence.
-pub(super) fn rows_of(memory: &MemoryStore, letter: u8, name: &str) -> Vec<(Key, Value)> {
-    let start = table(letter, name);
-    let end = [start.as_slice(), &[0xff; 9]].concat();
-    rows(memory, &source(), start, end)
+/// The sequences of a table with a row for each.
+fn sequences(rows: &Rows, letter: u8, name: &str) -> BTreeSet<u64> {
+    let prefix = table(letter, name);
+    let keys = rows.keys().filter(|key| key.starts_with(&prefix));
+    keys.map(|key| number(key, key.len() - 8)).collect()
 }
 
 fn number(row: &[u8], at: usize) -> u64 {
@@ -75,12 +65,13 @@ struct Seen {
 }
 
 impl Judge {
-    pub(super) fn new(memory: &Arc<MemoryStore>) -> Self {
+    pub(super) fn new(tally: &Tally) -> Self {
         Self {
-            memory: Arc::clone(memory),
+            tally: tally.clone(),
             mail: BTreeMap::new(),
             excused: BTreeSet::new(),
             called: BTreeMap::new(),
+            tried: BTreeMap::new(),
             delivered: BTreeSet::new(),
             sent: BTreeMap::new(),
             absorbed: BTreeMap::new(),
@@ -89,28 +80,35 @@ impl Judge {
     }
 
     /// A batch has committed.
-    pub(super) fn committed(&mut self, partition: &Partition, batch: &Batch) {
-        if *partition != source() {
-            return self.absorbed(partition, batch);
+    pub(super) fn committed(&mut self, change: &Change<'_>) {
+        if *change.partition != source() {
+            return self.absorbed(change.partition, change.batch);
         }
-        for write in &batch.writes {
+        for write in &change.batch.writes {
             let Write::Put(key, value) = write else {
                 continue;
             };
             self.appended(key, value);
             if key.starts_with(&table(b'd', MAIL)) {
+                self.tally.count("set aside");
                 self.excused.insert(number(key, key.len() - 8));
             }
         }
-        self.check(MAIL);
-        self.check(FERRY);
+        self.check(change, MAIL);
+        self.check(change, FERRY);
     }
 
     /// Notes an outcome that is new.
     fn appended(&mut self, key: &Key, value: &Value) {
         if key.starts_with(&table(b'o', MAIL)) {
             let sequence = number(key, key.len() - 8);
-            self.mail.entry(sequence).or_insert_with(|| id_of(value));
+            if self.mail.insert(sequence, id_of(value)).is_none() {
+                self.tally.count("appended");
+            }
+            let attempt = u16::from_be_bytes(value[1..3].try_into().unwrap());
+            if attempt > 0 {
+                self.tried.insert(sequence, attempt);
+            }
         }
         if key.starts_with(&table(b'o', FERRY)) {
             // The message begins behind the id, with its version and target.
@@ -143,23 +141,24 @@ impl Judge {
                     "{target} absorbed {value:?}, the next is {expected:?}"
                 ));
             }
+            self.tally.count("absorbed");
             *absorbed += 1;
         }
     }
 
     /// The count is right, and what waits has its timer.
-    fn check(&mut self, name: &str) {
-        let Some((state, gone)) = self.read_state(name) else {
+    fn check(&mut self, change: &Change<'_>, name: &str) {
+        let Some((state, gone)) = read_state(change.after, name) else {
             return;
         };
-        let waiting = rows_of(&self.memory, b'o', name).len() as u64;
+        let waiting = sequences(change.after, b'o', name).len() as u64;
         if state.rows_in - gone != waiting {
             self.broken.push(format!(
                 "{name}: {waiting} wait, {} were put in and {gone} have left",
                 state.rows_in
             ));
         }
-        let owners = self.timers(name, state.stamp);
+        let owners = owners(change.timers, name, state.stamp);
         if state.is_owned && owners != 1 {
             self.broken
                 .push(format!("{name} is owned and has {owners} timers"));
@@ -170,34 +169,13 @@ impl Judge {
         }
     }
 
-    fn read_state(&self, name: &str) -> Option<(Seen, u64)> {
-        let key = |letter| Bytes::from([b"b\0\x08", &[letter][..], name.as_bytes()].concat());
-        let read = |letter| block_on(self.memory.get(&source(), &key(letter))).unwrap();
-        let state = read(b's')?;
-        let seen = Seen {
-            is_owned: state[1] == 1,
-            stamp: number(&state, 2),
-            rows_in: number(&state, 34),
-        };
-        Some((seen, read(b'g').map_or(0, |gone| number(&gone, 1))))
-    }
-
-    /// How many timers of this stamp there are.
-    fn timers(&self, name: &str, stamp: u64) -> usize {
-        let timers = rows(&self.memory, &source(), b"w\0".to_vec(), b"w\x01".to_vec());
-        let owners = timers.iter().filter(|(key, value)| {
-            let key = TimerKey::decode(key).unwrap();
-            let row = TimerRow::decode(value).unwrap();
-            key.reference == name && number(&row.payload, 1) == stamp
-        });
-        owners.count()
-    }
-
     /// A sink is called: everything before it has been called before.
     pub(super) fn called(&mut self, delivery: &Delivery, is_taken: bool) {
         let sequence = delivery.sequence;
         let passed = self.mail.range(..sequence).find(|(earlier, _)| {
-            !self.called.contains_key(earlier) && !self.excused.contains(earlier)
+            !self.called.contains_key(earlier)
+                && !self.tried.contains_key(earlier)
+                && !self.excused.contains(earlier)
         });
         if let Some((earlier, _)) = passed {
             self.broken
@@ -209,59 +187,64 @@ impl Judge {
         }
         let calls = self.called.entry(sequence).or_default();
         *calls += 1;
-        if delivery.attempt > *calls {
+        let tried = self.tried.get(&sequence).copied().unwrap_or(0);
+        if delivery.attempt > (*calls).max(tried + 1) {
             self.broken.push(format!(
                 "{sequence}: attempt {} in call {calls}",
                 delivery.attempt
             ));
         }
+        self.tally.count("called");
         if is_taken {
             self.delivered.insert(delivery.id.clone());
         }
     }
 
-    /// Everything is over.
-    pub(super) fn conclude(&mut self) {
-        let dead = rows_of(&self.memory, b'd', MAIL);
-        let dead: BTreeSet<u64> = dead
-            .iter()
-            .map(|(key, _)| number(key, key.len() - 8))
-            .collect();
-        let ids: BTreeSet<&Bytes> = self.mail.values().collect();
-        for id in ids {
-            let is_dead = self
-                .mail
-                .iter()
-                .any(|(sequence, of)| of == id && dead.contains(sequence));
-            if !self.delivered.contains(id) && !is_dead {
+    /// Everything is over: nothing waits and nothing is lost.
+    pub(super) fn conclude(&mut self, all: &BTreeMap<Partition, Rows>) {
+        let empty = Rows::new();
+        let rows = all.get(&source()).unwrap_or(&empty);
+        let dead = sequences(rows, b'd', MAIL);
+        let dead: BTreeSet<&Bytes> = dead.iter().filter_map(|it| self.mail.get(it)).collect();
+        for id in self.mail.values() {
+            if !self.delivered.contains(id) && !dead.contains(id) {
                 self.broken.push(format!("{id:?} is lost"));
             }
         }
         for (target, sent) in &self.sent {
-            let absorbed = self.absorbed.get(target).copied().unwrap_or(0);
-            if absorbed != sent.len() {
-                self.broken.push(format!(
-                    "{target} absorbed {absorbed} of {} messages",
-                    sent.len()
-                ));
+            let (absorbed, sent) = (self.absorbed.get(target).copied(), sent.len());
+            if absorbed.unwrap_or(0) != sent {
+                self.broken
+                    .push(format!("{target} absorbed {absorbed:?} of {sent} messages"));
             }
         }
         for name in [MAIL, FERRY] {
-            let waiting = rows_of(&self.memory, b'o', name).len();
+            let waiting = sequences(rows, b'o', name).len();
             if waiting > 0 {
                 self.broken
                     .push(format!("{name}: {waiting} wait at the end"));
             }
         }
     }
+}
 
-    /// How much was seen: outcomes, calls, messages absorbed.
-    pub(super) fn seen(&self) -> (usize, usize, usize) {
-        let calls: u16 = self.called.values().sum();
-        (
-            self.mail.len(),
-            usize::from(calls),
-            self.absorbed.values().sum(),
-        )
-    }
+fn read_state(rows: &Rows, name: &str) -> Option<(Seen, u64)> {
+    let key = |letter| Bytes::from([b"b\0\x08", &[letter][..], name.as_bytes()].concat());
+    let state = rows.get(&key(b's'))?;
+    let seen = Seen {
+        is_owned: state[1] == 1,
+        stamp: number(state, 2),
+        rows_in: number(state, 34),
+    };
+    Some((seen, rows.get(&key(b'g')).map_or(0, |gone| number(gone, 1))))
+}
+
+/// How many timers of this stamp there are.
+fn owners(timers: &Rows, name: &str, stamp: u64) -> usize {
+    let owners = timers.iter().filter(|(key, value)| {
+        let key = TimerKey::decode(key).unwrap();
+        let row = TimerRow::decode(value).unwrap();
+        key.reference == name && number(&row.payload, 1) == stamp
+    });
+    owners.count()
 }

@@ -1,0 +1,3 @@
+//! Which cases there are.
+
+include!(concat!(env!("OUT_DIR"), "/cases.rs"));
