@@ -1,7 +1,7 @@
 //! The suites of the store contract and of the built-in kinds, to be run in a real Durable Object over its
 //! own database. For the tests of the package `@dueline/durable-object` alone.
 //!
-//! [`contract_cases`] and [`kind_cases`] list what there is, [`run_case`] runs one in the object whose storage
+//! `contractCases` and `kindCases` list what there is, `runCase` runs one in the object whose storage
 //! it is given; it should have nothing else in it. Time is the case's: the store goes by a manual clock. The alarm is
 //! a number in memory, as no case may wait; whatever else the store does is the platform's.
 //!

@@ -10,7 +10,6 @@
 //! | [`ticket_expiry`] | 2 | holds on a resource with an idempotency key and counted limits, that end once |
 //! | [`quota_rollup`] | 5 | counters kept per shard, rolled up into a namespace total |
 //! | [`outcome_delivery`] | 8 | a transactional outbox: outcomes written with the state, delivered in order; or relayed to other partitions, exactly once |
-//! | [`outcome_delivery`] | 8 | a transactional outbox: outcomes written with the state, delivered in order |
 //! | [`reservation_reconcile`] | 9 | what is reserved ends once: committed, aborted, or abandoned at its deadline |
 //! | [`publication_recheck`] | 12 | a record released only when all its dependencies are visible |
 //!
