@@ -240,6 +240,19 @@ fn bind(bindgen: &Path, built: &Path, name: &str, out: &str) -> Result<(), Failu
     write(&script, &text.replacen("import source ", "import ", 1))
 }
 
+/// What the compiler and wasm-bindgen make use of. With all that the optimizer knows it would write what only
+/// the newest engines read.
+const FEATURES: &[&str] = &[
+    "--mvp-features",
+    "--enable-mutable-globals",
+    "--enable-sign-ext",
+    "--enable-nontrapping-float-to-int",
+    "--enable-bulk-memory",
+    "--enable-bulk-memory-opt",
+    "--enable-multivalue",
+    "--enable-reference-types",
+];
+
 /// What the optimizer of modules still finds. It must leave traps alone: the package recovers from them.
 fn shrink() -> Result<(), Failure> {
     let tool = package().join("node_modules/binaryen/bin/wasm-opt");
@@ -247,7 +260,7 @@ fn shrink() -> Result<(), Failure> {
     let (tool, module) = (tool.to_string_lossy(), module.to_string_lossy());
     let words = [&*tool, "-Os", "--strip-target-features"];
     let mut shrink = command("node", &words);
-    shrink.args(["--all-features", &module, "-o", &module]);
+    shrink.args(FEATURES).args([&*module, "-o", &module]);
     run(shrink)
 }
 
