@@ -16,8 +16,9 @@ pub struct QuotaUsage {
     pub window: Window,
     /// What was charged in this partition.
     pub local: Amounts,
-    /// What was charged in all of them, as far as is known here: exact on the coordinator; elsewhere the
-    /// last total that was pushed here, and what was charged here since.
+    /// What was charged in all of them, as far as is known here: on the coordinator what was absorbed and
+    /// what was charged there; elsewhere the last total that was pushed here, and what was charged here
+    /// since.
     pub total: Amounts,
     /// What `total` rests on.
     pub basis: Basis,
@@ -212,6 +213,9 @@ impl Quotas {
 
     /// The total of a window, read at the coordinator; `None` if nothing was rolled up, or the window is
     /// closed and its rows are gone. Costs one read.
+    ///
+    /// With shards that roll up on time it is complete a minute behind the window's end, and stays for
+    /// another 30 s at least. Of a window that is gone a shard that was late may show its own part alone.
     ///
     /// # Errors
     /// As [`admit`](Self::admit).
