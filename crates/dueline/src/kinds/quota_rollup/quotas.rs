@@ -142,7 +142,8 @@ impl Quotas {
     ///
     /// # Errors
     /// As [`plan_charge`](Self::plan_charge); `Contended` if others charged the partition each of the
-    /// eight times. After `Unknown` it is charged or not: to know, and to charge once only, plan it into
+    /// eight times; `Unavailable` if the commit came too late for the window: charge again, which charges
+    /// the next. After `Unknown` it is charged or not: to know, and to charge once only, plan it into
     /// a batch that writes a row of your own, guarded by its absence.
     pub async fn charge(
         &self,
