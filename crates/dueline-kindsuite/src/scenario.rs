@@ -77,6 +77,11 @@ pub trait Scenario: Send {
         false
     }
 
+    /// Whether its rules hold only while the store's clock is never set back.
+    fn needs_growing_store_time(&self) -> bool {
+        false
+    }
+
     /// Something for the client to ask for next.
     fn ask(&mut self, random: &mut Random, client: &Timers, partition: &Partition) -> Ask;
 
