@@ -18,11 +18,11 @@ const NOT_HERE: [(&str, &str); 6] = [
         "outcome_delivery",
         "a_panic_of_the_sink_is_a_failure_of_the_outcome",
     ),
+    ("test_kind", "a_panic_is_a_failure"),
     (
         "ticket_expiry",
         "an_abort_that_panics_is_told_and_blocks_nothing",
     ),
-    ("test_kind", "a_panic_is_a_failure"),
 ];
 
 /// A module of cases and the names of its functions.

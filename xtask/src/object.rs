@@ -28,6 +28,17 @@ const MODULE_BUILD: &[&str] = &[
     "--",
     "-Cllvm-args=-inline-threshold=0",
 ];
+/// The engine's suites, to be run in an object: built for the tests alone.
+const SUITE: &str = "dueline_objectsuite";
+const SUITE_PROFILE: &str = "suite";
+const SUITE_BUILD: &[&str] = &[
+    "--profile",
+    SUITE_PROFILE,
+    "--package",
+    "dueline-objectsuite",
+];
+/// Test files that run beside each other: most of them wait for alarms.
+const FILES_AT_A_TIME: &str = "--test-concurrency=4";
 /// What an object loads at a cold start, at most, after gzip.
 const GZIP_BYTES_MAX: u64 = 150_000;
 const NODE_MIN: u32 = 20;
@@ -71,9 +82,21 @@ fn build() -> Result<String, Failure> {
     let bindgen = bindgen()?;
     let compiler = Compiler::find()?;
     compiler.cargo("rustc", MODULE_BUILD)?;
-    bind(&bindgen, &compiler)?;
+    bind(
+        &bindgen,
+        &compiler.artefacts(PROFILE),
+        MODULE,
+        "src/generated",
+    )?;
     shrink()?;
     let size = size()?;
+    // A test whose source is gone would run on from its compiled form.
+    for folder in ["dist", "dist-test", "dist-bench"].map(|name| package().join(name)) {
+        if folder.exists() {
+            fs::remove_dir_all(&folder)
+                .map_err(|error| format!("{} could not be emptied: {error}", folder.display()))?;
+        }
+    }
     compile(".")?;
     for file in [".js", ".d.ts", "_bg.wasm"].map(|end| format!("{MODULE}{end}")) {
         copy(
@@ -82,6 +105,9 @@ fn build() -> Result<String, Failure> {
             &file,
         )?;
     }
+    compiler.cargo("build", SUITE_BUILD)?;
+    let built = compiler.artefacts(SUITE_PROFILE);
+    bind(&bindgen, &built, SUITE, "dist-test/suite")?;
     for project in ["test/worker", "test/node", "bench/worker", "bench/node"] {
         compile(project)?;
     }
@@ -93,7 +119,7 @@ fn test() -> Result<TestCounts, Failure> {
     let folder = files.to_string_lossy();
     let (lines, success) = run_and_keep(in_package(command(
         "node",
-        &["--test", "--test-reporter=spec", &folder],
+        &["--test", "--test-reporter=spec", FILES_AT_A_TIME, &folder],
     )))?;
     let counts = counts(&lines);
     if !success || counts.failed > 0 {
@@ -169,14 +195,14 @@ fn bindgen() -> Result<PathBuf, Failure> {
 }
 
 /// Writes the JavaScript beside the module, for a platform that gives a module for a plain import.
-fn bind(bindgen: &Path, compiler: &Compiler) -> Result<(), Failure> {
-    let module = compiler.artefacts(PROFILE).join(format!("{MODULE}.wasm"));
-    let out = package().join("src/generated");
+fn bind(bindgen: &Path, built: &Path, name: &str, out: &str) -> Result<(), Failure> {
+    let module = built.join(format!("{name}.wasm"));
+    let out = package().join(out);
     let words = [
         "--target",
         "module",
         "--out-name",
-        MODULE,
+        name,
         "--remove-name-section",
         "--remove-producers-section",
         "--experimental-reset-state-function",
@@ -185,7 +211,7 @@ fn bind(bindgen: &Path, compiler: &Compiler) -> Result<(), Failure> {
         &module.to_string_lossy(),
     ];
     run(command(&bindgen.to_string_lossy(), &words))?;
-    let script = out.join(format!("{MODULE}.js"));
+    let script = out.join(format!("{name}.js"));
     let text = read(&script)?;
     if !text.contains("import source ") {
         return Err("the import of the module was not found".to_owned().into());

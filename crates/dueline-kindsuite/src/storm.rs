@@ -2,120 +2,23 @@
 //! in memory, stepped between any two calls of the store. Processes crash, commits are in doubt or come
 //! late, calls fail, clocks are stepped and apart. A history is its seed.
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use dueline::rows::{TimerKey, class, class_end, class_start};
 use dueline::runtime::{Clock, Runtime};
-use dueline::store::{Batch, Key, NamespaceStore, Partition, ReadStore, ScanRange, Value, Write};
-use dueline::timers::{
-    ClaimedCall, Engine, Registration, Registry, TickBudget, TimerKind, Timers, run_due,
-};
-use dueline_testkit::model::{Arena, Committed, Mishap, Random, Source, Tasks};
+use dueline::store::{NamespaceStore, Partition, ReadStore, ScanRange};
+use dueline::timers::{ClaimedCall, Engine, Registry, TickBudget, Timers, run_due};
+use dueline_testkit::model::{Arena, Mishap, Random, Source, Tasks};
 use dueline_testkit::{ManualClock, SequenceEntropy, block_on};
+
+use crate::scenario::Watched;
+pub use crate::scenario::{Ask, Change, Rows, Scenario, Tally};
 
 /// When a history begins, in milliseconds since 1970.
 pub const START_MS: u64 = 1_000_000_000;
 const PROCESSES: usize = 2;
 const CLIENT: usize = PROCESSES;
-
-/// What the client asks for, as a task.
-pub type Ask = Pin<Box<dyn Future<Output = ()>>>;
-
-/// How often each thing has happened in all histories together: a rule that never had a case shows
-/// nothing.
-#[derive(Clone, Debug, Default)]
-pub struct Tally(Arc<Mutex<BTreeMap<&'static str, u64>>>);
-
-impl Tally {
-    pub fn count(&self, what: &'static str) {
-        *self.0.lock().unwrap().entry(what).or_default() += 1;
-    }
-
-    /// Panics unless each of these has happened this often.
-    #[track_caller]
-    pub fn assert_at_least(&self, least: u64, what: &[&'static str]) {
-        let counted = self.0.lock().unwrap();
-        for what in what {
-            let times = counted.get(what).copied().unwrap_or(0);
-            assert!(times >= least, "{what}: {times} times only, {counted:?}");
-        }
-    }
-}
-
-/// The rows of a partition that are not the engine's.
-pub type Rows = BTreeMap<Key, Value>;
-
-/// A kind under a storm.
-pub trait Scenario {
-    /// Where it happens; more than one for a kind that reaches over partitions.
-    fn partitions(&self) -> Vec<Partition> {
-        vec![Partition::new("p").unwrap()]
-    }
-
-    /// The kinds of a process, over its own timers.
-    fn kinds(&self, timers: &Timers) -> Vec<(TimerKind, Registration)>;
-
-    /// Whether some pages are short, as the contract allows.
-    fn has_short_pages(&self) -> bool {
-        false
-    }
-
-    /// Something for the client to ask for next.
-    fn ask(&mut self, random: &mut Random, client: &Timers, partition: &Partition) -> Ask;
-
-    /// Judges one commit, given every row of the partition as it was before; what is wrong with it.
-    fn judge(&mut self, change: &Change<'_>) -> Vec<String>;
-
-    /// Nothing goes wrong any more and nothing is asked for: what has to be so that everything ends.
-    fn calm(&mut self) {}
-
-    /// Judges what is left when all timers of the kinds have ended; what is wrong with it.
-    fn judge_end(&mut self, rows: &Rows) -> Vec<String>;
-
-    /// The same for all partitions together.
-    fn judge_end_of_all(&mut self, all: &BTreeMap<Partition, Rows>) -> Vec<String> {
-        let empty = Rows::new();
-        let partitions = self.partitions();
-        let rows = partitions.iter().map(|of| all.get(of).unwrap_or(&empty));
-        rows.flat_map(|rows| self.judge_end(rows)).collect()
-    }
-}
-
-/// A batch that was committed.
-#[derive(Debug)]
-pub struct Change<'a> {
-    pub source: Source,
-    pub now_ms: u64,
-    pub partition: &'a Partition,
-    pub before: &'a Rows,
-    pub after: &'a Rows,
-    /// Every partition as it is afterwards.
-    pub all: &'a BTreeMap<Partition, Rows>,
-    /// The timers of the partition as they are afterwards.
-    pub timers: &'a Rows,
-    pub batch: &'a Batch,
-}
-
-impl Change<'_> {
-    /// The keys that changed, with their values before and after.
-    pub fn of_prefix(&self, prefix: &[u8]) -> Vec<(Key, Option<Value>, Option<Value>)> {
-        let mut keys: Vec<&Key> = self.before.keys().chain(self.after.keys()).collect();
-        keys.retain(|key| key.starts_with(prefix));
-        keys.sort();
-        keys.dedup();
-        keys.into_iter()
-            .map(|key| {
-                let (before, after) = (self.before.get(key), self.after.get(key));
-                (key.clone(), before.cloned(), after.cloned())
-            })
-            .filter(|(_, before, after)| before != after)
-            .collect()
-    }
-}
 
 /// What goes wrong; all of it follows from the seed.
 #[derive(Debug)]
@@ -136,16 +39,8 @@ enum Ended {
     Other,
 }
 
-/// What the watcher of the store keeps.
-struct Watched<S> {
-    scenario: S,
-    all: BTreeMap<Partition, Rows>,
-    timers: BTreeMap<Partition, Rows>,
-    broken: Vec<String>,
-}
-
 /// One history.
-pub struct Storm<S> {
+pub struct Storm {
     arena: Arc<Arena>,
     random: Random,
     weather: Weather,
@@ -155,11 +50,11 @@ pub struct Storm<S> {
     client: Timers,
     processes: Vec<Process>,
     tasks: Tasks<Ended>,
-    watched: Arc<Mutex<Watched<S>>>,
+    watched: Arc<Mutex<Watched>>,
     seed: u64,
 }
 
-impl<S> fmt::Debug for Storm<S> {
+impl fmt::Debug for Storm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Storm")
             .field("seed", &self.seed)
@@ -170,7 +65,7 @@ impl<S> fmt::Debug for Storm<S> {
 
 /// Plays these many histories from seed 0 on, or those that `DUELINE_FIRST_SEED` and `DUELINE_HISTORIES`
 /// ask for, and panics with what was broken.
-pub fn play<S: Scenario + Send + 'static>(usual: u64, scenario: impl Fn() -> S) {
+pub fn play<S: Scenario + 'static>(usual: u64, scenario: impl Fn() -> S) {
     let asked = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
     let first = asked("DUELINE_FIRST_SEED").unwrap_or(0);
     let count = asked("DUELINE_HISTORIES").unwrap_or(usual);
@@ -180,8 +75,8 @@ pub fn play<S: Scenario + Send + 'static>(usual: u64, scenario: impl Fn() -> S) 
     }
 }
 
-impl<S: Scenario + Send + 'static> Storm<S> {
-    pub fn new(seed: u64, scenario: S) -> Self {
+impl Storm {
+    pub fn new(seed: u64, scenario: impl Scenario + 'static) -> Self {
         let mut random = Random::new(seed);
         let clock = ManualClock::new(i64::try_from(START_MS).unwrap());
         let arena = Arena::new(&clock);
@@ -190,14 +85,15 @@ impl<S: Scenario + Send + 'static> Storm<S> {
         if scenario.has_short_pages() && random.chance(40) {
             arena.shorten_pages(random.next_u64(), 30);
         }
-        let watched = Arc::new(Mutex::new(Watched {
-            scenario,
-            all: BTreeMap::new(),
-            timers: BTreeMap::new(),
-            broken: Vec::new(),
-        }));
+        let watched = Arc::new(Mutex::new(Watched::new(Box::new(scenario))));
         let watcher = Arc::clone(&watched);
-        arena.watch(move |committed| watcher.lock().unwrap().see(committed));
+        arena.watch(move |committed| {
+            if let Some(batch) = committed.batch {
+                let (source, partition) = (committed.source, committed.partition);
+                let mut watched = watcher.lock().unwrap();
+                watched.committed(source, partition, batch, committed.now_ms);
+            }
+        });
         let client_clock = clock_at(weather.skews_ms[CLIENT]);
         let client = timers_of(&arena, Source::User, &client_clock, random.next_u64());
         let mut storm = Self {
@@ -227,11 +123,7 @@ impl<S: Scenario + Send + 'static> Storm<S> {
             self.step();
         }
         self.calm_down();
-        let mut watched = self.watched.lock().unwrap();
-        let mut broken = std::mem::take(&mut watched.broken);
-        let all = watched.all.clone();
-        broken.extend(watched.scenario.judge_end_of_all(&all));
-        broken
+        self.watched.lock().unwrap().conclude()
     }
 
     fn start(&mut self, clock: ManualClock) -> Process {
@@ -365,6 +257,14 @@ impl<S: Scenario + Send + 'static> Storm<S> {
         for clock in self.clocks() {
             clock.set_wall_ms(latest);
         }
+        for partition in &self.partitions {
+            let mut watched = self.watched.lock().unwrap();
+            let mend = watched.scenario.mend(&self.client, partition);
+            drop(watched);
+            if let Some(mend) = mend {
+                block_on(mend);
+            }
+        }
         for _ in 0..400 * self.partitions.len() {
             if !self.work_off_once() {
                 return;
@@ -410,46 +310,6 @@ impl<S: Scenario + Send + 'static> Storm<S> {
                 return first;
             }
         }
-    }
-}
-
-impl<S: Scenario> Watched<S> {
-    fn see(&mut self, committed: &Committed<'_>) {
-        let Some(batch) = committed.batch else {
-            return;
-        };
-        let rows = self.all.entry(committed.partition.clone()).or_default();
-        let before = rows.clone();
-        write(rows, batch, |key| {
-            key.get(1) != Some(&0) || key.first() == Some(&class::BUILT_IN)
-        });
-        let timers = self.timers.entry(committed.partition.clone()).or_default();
-        write(timers, batch, |key| key.starts_with(&[class::TIMER, 0]));
-        let change = Change {
-            source: committed.source,
-            now_ms: committed.now_ms,
-            partition: committed.partition,
-            before: &before,
-            after: &self.all[committed.partition],
-            all: &self.all,
-            timers,
-            batch,
-        };
-        let broken = self.scenario.judge(&change);
-        self.broken.extend(broken);
-    }
-}
-
-/// Writes what a batch does to some of the keys.
-fn write(rows: &mut Rows, batch: &Batch, is_of: impl Fn(&Key) -> bool) {
-    for write in &batch.writes {
-        if !is_of(write.key()) {
-            continue;
-        }
-        match write {
-            Write::Put(key, value) => rows.insert(key.clone(), value.clone()),
-            Write::Delete(key) => rows.remove(key),
-        };
     }
 }
 

@@ -25,6 +25,7 @@ dueline_kindsuite::on_stores!(ticket_expiry;
     an_extended_ticket_expires_at_its_later_time,
     an_extended_ticket_is_not_closed_by_a_clock_that_is_ahead,
     an_extension_never_shortens,
+    an_extension_ends_by_the_latest_due,
     an_expiry_loses_against_an_extension,
     a_cancelled_ticket_is_closed_by_its_timer_at_once,
     a_ticket_cancelled_by_a_clock_that_is_ahead_is_not_used,

@@ -28,6 +28,9 @@
 //!
 //! # Limits
 //! Built for `wasm32` only; for any other target the crate is empty.
+//!
+//! # Features
+//! `suite`: the storage without a host, for the suites that `dueline-objectsuite` runs inside workerd.
 #![cfg(target_arch = "wasm32")]
 #![allow(
     clippy::arc_with_non_send_sync,

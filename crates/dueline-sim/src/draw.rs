@@ -77,6 +77,7 @@ pub(crate) fn world(random: &mut Random, swarm: Swarm) -> WorldSpec {
             jitter_percent: random.pick(&[0, 20, 100]),
         },
         object: None,
+        scenario: None,
         narrow_generations: random.chance(30),
         calls_once: false,
     }

@@ -154,6 +154,12 @@ pub(crate) const ELSEWHERE: &[Elsewhere] = &[
     ),
     // Built-in kinds are not simulated.
     Elsewhere::new(
+        Mutant::PlansOverwriteEachOther,
+        "dueline-kindsuite",
+        "plans",
+        "memory::two_ends_are_not_told_to_one_outbox_in_one_batch",
+    ),
+    Elsewhere::new(
         Mutant::LeaseEpochStartsOver,
         "dueline-kindsuite",
         "lease_sweep",
@@ -200,6 +206,12 @@ pub(crate) const ELSEWHERE: &[Elsewhere] = &[
         "dueline-kindsuite",
         "reservation_reconcile",
         "memory::an_extension_keeps_the_timer_and_moves_the_deadline",
+    ),
+    Elsewhere::new(
+        Mutant::ReservationHurriedByClock,
+        "dueline-kindsuite",
+        "reservation_reconcile",
+        "memory::a_clock_that_stays_ahead_waits_for_the_moved_time",
     ),
     Elsewhere::new(
         Mutant::RollUpAddsAgain,

@@ -13,23 +13,24 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use dueline_sim::{MARKS, OBJECT_MARKS, OBJECTS, Plan, Verdict, judge};
+use dueline_sim::{KIND_MARKS, KINDS_FROM, MARKS, OBJECT_MARKS, OBJECTS, Plan, Verdict, judge};
 
 /// After so many failing seeds there is enough to look at.
 const FAILING_MAX: usize = 10;
 /// Histories in which every place must have been reached.
 const MARKS_WITHIN: u64 = 1_000;
 const OBJECT_MARKS_WITHIN: u64 = 3_000;
+const KIND_MARKS_WITHIN: u64 = 1_000;
 
-/// One seed in so many of a hunt plays an object.
-const OBJECT_EVERY: u64 = 4;
+/// Of so many seeds of a hunt one plays an object, and one a scenario of a built-in kind.
+const TURNS: u64 = 4;
 
 /// Which seeds are run.
 #[derive(Clone, Copy)]
 enum Order {
     /// One after the other.
     InARow,
-    /// The same, but some play an object.
+    /// The same, but some play an object, and some a built-in kind.
     Mixed,
 }
 
@@ -45,16 +46,17 @@ struct Found {
     failing: BTreeMap<u64, Vec<String>>,
     nodes: Worlds,
     objects: Worlds,
+    kinds: Worlds,
     events: u64,
 }
 
 impl Found {
     fn take(&mut self, seed: u64, verdict: Verdict) {
         self.events += verdict.events.len() as u64;
-        let worlds = if seed >= OBJECTS {
-            &mut self.objects
-        } else {
-            &mut self.nodes
+        let worlds = match seed {
+            KINDS_FROM.. => &mut self.kinds,
+            OBJECTS.. => &mut self.objects,
+            _ => &mut self.nodes,
         };
         worlds.done += 1;
         for (mark, times) in verdict.marks {
@@ -113,7 +115,8 @@ fn work(
                         return;
                     }
                     let seed = match order {
-                        Order::Mixed if place % OBJECT_EVERY == 0 => OBJECTS | (first + place),
+                        Order::Mixed if place % TURNS == 0 => OBJECTS | (first + place),
+                        Order::Mixed if place % TURNS == 1 => KINDS_FROM | (first + place),
                         Order::Mixed | Order::InARow => first.wrapping_add(place),
                     };
                     let verdict = judge(&Plan::of(seed));
@@ -131,17 +134,19 @@ fn work(
 fn report(found: &Found, took: Duration, threads: usize) -> ExitCode {
     let mut unreached = found.nodes.unreached(MARKS, MARKS_WITHIN);
     unreached.extend(found.objects.unreached(OBJECT_MARKS, OBJECT_MARKS_WITHIN));
+    unreached.extend(found.kinds.unreached(KIND_MARKS, KIND_MARKS_WITHIN));
     for (seed, broken) in &found.failing {
         println!("seed {seed}: {}", broken.join(&format!("\nseed {seed}: ")));
     }
     if !unreached.is_empty() {
         println!("never reached: {}", unreached.join("; "));
     }
-    let done = found.nodes.done + found.objects.done;
+    let done = found.nodes.done + found.objects.done + found.kinds.done;
     let rate = done as f64 / took.as_secs_f64().max(0.001);
     println!(
-        "{done} seeds, {} of objects, {} failing, {} events, {:.1} s, {rate:.0} seeds/s, {:.0} a thread",
+        "{done} seeds, {} of objects, {} of kinds, {} failing, {} events, {:.1} s, {rate:.0} seeds/s, {:.0} a thread",
         found.objects.done,
+        found.kinds.done,
         found.failing.len(),
         found.events,
         took.as_secs_f64(),

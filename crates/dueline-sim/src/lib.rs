@@ -13,6 +13,7 @@ mod draw;
 mod executor;
 mod focus;
 mod handlers;
+mod kinds;
 mod node;
 mod object;
 mod plan;
@@ -24,7 +25,7 @@ mod verdict;
 mod watch;
 mod world;
 
-pub use plan::{OBJECTS, Plan};
+pub use plan::{KINDS_FROM, OBJECTS, Plan};
 pub use shrink::shrink;
 pub use verdict::{Verdict, judge};
 
@@ -70,4 +71,48 @@ pub const OBJECT_MARKS: &[&str] = &[
     "an object traps",
     "it is not told whether a turn is durable",
     "what is due is run by hand",
+];
+
+/// The same for simulations of built-in kinds: what the scenarios count.
+pub const KIND_MARKS: &[&str] = &[
+    "a ticket ends",
+    "a ticket is set aside",
+    "abandoned",
+    "aborted",
+    "absorbed",
+    "appended",
+    "called",
+    "charged",
+    "closed",
+    "committed",
+    "contributed",
+    "edited",
+    "extended",
+    "fenced write",
+    "forgotten",
+    "granted",
+    "kept",
+    "let go",
+    "published",
+    "purged",
+    "released",
+    "released behind others",
+    "renewed",
+    "set aside",
+    "stale write",
+    "swept",
+    "told",
+    "whole",
+    // Beside what befalls every world of nodes.
+    "a clock jumps",
+    "a commit is late",
+    "a commit is lost",
+    "a commit is refused",
+    "a commit lands late",
+    "a guard is lost",
+    "a node crashes",
+    "a node stands still",
+    "a page is short",
+    "the answer of a commit is lost",
+    "the store is full",
 ];

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use dueline_history::{trace_hash, write};
-use dueline_sim::{OBJECTS, Plan, judge, shrink};
+use dueline_sim::{KINDS_FROM, OBJECTS, Plan, judge, shrink};
 
 /// Simulates engine and drivers on clocks, a store and a schedule that a seed decides.
 #[derive(Debug, Parser)]
@@ -59,8 +59,12 @@ enum Command {
         /// Objects with an alarm each, in place of nodes.
         #[arg(long)]
         objects: bool,
+        /// Scenarios of built-in kinds, in place of scripted ones.
+        #[arg(long, conflicts_with = "objects")]
+        kinds: bool,
     },
-    /// Seeds that nobody has tried, for so long; every fourth plays an object.
+    /// Seeds that nobody has tried, for so long; every fourth plays an object, every fourth a
+    /// built-in kind.
     Hunt {
         /// For how long.
         #[arg(long, default_value_t = 10)]
@@ -92,7 +96,7 @@ enum Command {
         #[arg(long)]
         mutant: Option<String>,
     },
-    /// The trace hashes of ten fixed seeds, four of them of objects: the same in every build.
+    /// The trace hashes of fixed seeds, six of nodes, four of objects and six of kinds: the same in every build.
     Hashes,
 }
 
@@ -109,8 +113,13 @@ fn main() -> ExitCode {
             first,
             threads,
             objects,
+            kinds,
         } => {
-            let from = if objects { OBJECTS } else { 0 };
+            let from = match (objects, kinds) {
+                (true, _) => OBJECTS,
+                (_, true) => KINDS_FROM,
+                _ => 0,
+            };
             hunt::seeds(from | first, count, threads)
         }
         Command::Hunt { minutes, threads } => {
@@ -124,7 +133,10 @@ fn main() -> ExitCode {
         Command::Elsewhere => elsewhere_command(),
         Command::Shrink { seed, mutant } => with_planted(mutant.as_deref(), || cut(seed)),
         Command::Hashes => {
-            for seed in (1_000..1_006).chain(OBJECTS + 1_000..OBJECTS + 1_004) {
+            let fixed = (1_000..1_006)
+                .chain(OBJECTS + 1_000..OBJECTS + 1_004)
+                .chain(KINDS_FROM + 1_000..KINDS_FROM + 1_006);
+            for seed in fixed {
                 let verdict = judge(&Plan::of(seed));
                 println!(
                     "trace hash {:016x} of seed {seed}",

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use dueline::mutants::{Mutant, narrow_generations, plant};
-use dueline_sim::{OBJECTS, Plan, judge};
+use dueline_sim::{KINDS_FROM, OBJECTS, Plan, judge};
 
 use crate::elsewhere::ELSEWHERE;
 
@@ -25,6 +25,32 @@ const OF_OBJECTS: &[Mutant] = &[
     Mutant::AlarmRestoredUnmarked,
     Mutant::AlarmBudgetPerPartition,
     Mutant::AlarmCautionIgnored,
+];
+
+/// Bugs of built-in kinds, which only the seeds of their scenarios show.
+const OF_KINDS: &[Mutant] = &[
+    Mutant::LeaseEpochStartsOver,
+    Mutant::LeaseSourceNotAsked,
+    Mutant::LeaseSweepUnguarded,
+    Mutant::LeaseWatermarkFalls,
+    Mutant::TicketEndsTwice,
+    Mutant::TicketUsedLate,
+    Mutant::TicketExtensionLost,
+    Mutant::TicketKeepsKey,
+    Mutant::RollUpAddsAgain,
+    Mutant::RollUpCommitsLate,
+    Mutant::StaleViewTrusted,
+    Mutant::OutboxClosesUnguarded,
+    Mutant::OutboxSleepsUnguarded,
+    Mutant::OutboxTakesStaleRun,
+    Mutant::RelayForgetsWatermark,
+    Mutant::RelayPassesFailure,
+    Mutant::ReservationEndUnguarded,
+    Mutant::ReservationAbandonedSilently,
+    Mutant::ReservationCommitUnbounded,
+    Mutant::ReservationAbandonedEarly,
+    Mutant::RecheckKeepsCursor,
+    Mutant::RecheckSkipsMissing,
 ];
 
 /// Runs something on this thread with a bug planted, if one is named.
@@ -99,14 +125,17 @@ pub(crate) fn all(only: Option<&str>, seeds: u64, objects: bool) -> ExitCode {
             continue;
         }
         let in_objects = objects || OF_OBJECTS.contains(mutant);
-        let first = if in_objects { OBJECTS } else { 0 };
+        let (first, of) = match in_objects {
+            true => (OBJECTS, "object"),
+            false if OF_KINDS.contains(mutant) => (KINDS_FROM, "kinds"),
+            false => (0, "seed"),
+        };
         let catch = (0..seeds).find_map(|seed| Some((seed, catches(*mutant, first + seed)?)));
         match catch {
             Some((seed, broken)) => {
                 caught += 1;
                 most = most.max(seed + 1);
                 let short: String = broken.chars().take(110).collect();
-                let of = if in_objects { "object" } else { "seed" };
                 println!("{:<34} {of:<6} {seed:>6}  {short}", mutant.name());
             }
             None => {

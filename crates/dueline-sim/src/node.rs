@@ -7,15 +7,16 @@ use std::time::Duration;
 use dueline::BoxFuture;
 use dueline::runtime::{Clock, Entropy, Runtime};
 use dueline::store::{Partition, WakeStore};
-use dueline::timers::{Engine, Registry, RunReport, TickBudget};
+use dueline::timers::{Engine, Registry, RunReport, TickBudget, Timers};
 use dueline_history::{Tick, What};
 use dueline_testkit::SequenceEntropy;
 use dueline_tokio::simulation::{Jobs, SimulationHost, simulated_store};
-use dueline_tokio::{Driver, Handle};
+use dueline_tokio::{Driver, DriverStore, Handle};
 
 use crate::disk::{Disk, NodeStore, octets};
 use crate::executor::{Executor, Owner, Spawner};
 use crate::handlers;
+use crate::kinds::Play;
 use crate::plan::{NodeSpec, WorldSpec};
 use crate::recorder::{Actor, Recorder};
 use crate::tag::Tag;
@@ -54,6 +55,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) executor: &'a mut Executor,
     pub(crate) epoch: u64,
     pub(crate) entropy_seed: u64,
+    /// What is played, if it is not scripted kinds.
+    pub(crate) play: Option<&'a mut Play>,
 }
 
 /// Entropy whose first two bits are the node's own. Two processes that draw the same 18 bits for a
@@ -146,6 +149,7 @@ impl Node {
             executor,
             epoch,
             entropy_seed,
+            play,
         } = around;
         self.epoch = epoch;
         self.clients = Actor::new(&format!("clients-{}.{epoch}", self.number));
@@ -171,22 +175,6 @@ impl Node {
             Arc::new(self.clock.clone()),
             Arc::new(OwnBits(SequenceEntropy::new(entropy_seed), self.number)),
         );
-        let told = (recorder, &self.actor, self.number);
-        self.killed.store(false, Ordering::Relaxed);
-        let registry = handlers::registry(
-            world,
-            (&self.spec, self.is_old),
-            told,
-            &runtime,
-            &self.killed,
-        );
-        recorder.event(
-            &self.actor,
-            What::Registry {
-                node: self.number,
-                kinds: registry.iter().map(|(kind, _)| kind.0).collect(),
-            },
-        );
         let host = Arc::new(Host {
             spawner: executor.spawner(self.owner()),
             recorder: recorder.clone(),
@@ -195,6 +183,25 @@ impl Node {
             clock: self.clock.clone(),
             budget: self.spec.budget,
         });
+        let store = simulated_store(store as Arc<dyn WakeStore>, host.clone());
+        self.killed.store(false, Ordering::Relaxed);
+        let registry = match play {
+            Some(play) => play.registry(&Timers::new(store.to_store(), runtime.clone())),
+            None => handlers::registry(
+                world,
+                (&self.spec, self.is_old),
+                (recorder, &self.actor, self.number),
+                &runtime,
+                &self.killed,
+            ),
+        };
+        recorder.event(
+            &self.actor,
+            What::Registry {
+                node: self.number,
+                kinds: registry.iter().map(|(kind, _)| kind.0).collect(),
+            },
+        );
         self.drive(executor, store, runtime, registry, host);
     }
 
@@ -202,12 +209,11 @@ impl Node {
     fn drive(
         &mut self,
         executor: &mut Executor,
-        store: Arc<NodeStore>,
+        store: DriverStore,
         runtime: Runtime,
         registry: Registry,
         host: Arc<Host>,
     ) {
-        let store = simulated_store(store as Arc<dyn WakeStore>, host.clone());
         let engine = Engine::new(store.to_store(), runtime, registry);
         let driver = Driver::builder(engine, store)
             .tick_threads(1)

@@ -7,6 +7,7 @@ use dueline_testkit::model::Random;
 use crate::disk::StoreFaults;
 use crate::draw::{Swarm, troubles, verbs, world};
 use crate::focus;
+use crate::kinds;
 use crate::object::{self, Mishap, ObjectSpec};
 
 /// The kind whose timers recur at a fixed distance.
@@ -16,6 +17,9 @@ pub const STRANGE: TimerKind = TimerKind(99);
 
 /// Seeds from here on play one object with one alarm, in place of nodes that share a store.
 pub const OBJECTS: u64 = 1 << 60;
+
+/// Seeds from here on play a scenario of a built-in kind, on nodes that share a store.
+pub const KINDS_FROM: u64 = 1 << 61;
 
 /// A whole run.
 #[derive(Clone, Debug)]
@@ -47,6 +51,8 @@ pub struct WorldSpec {
     pub retry: RetryPolicy,
     /// One object with one alarm, in place of nodes that share a store.
     pub object: Option<ObjectSpec>,
+    /// The scenario of a built-in kind, in place of scripted kinds: its number.
+    pub scenario: Option<usize>,
     /// Bits of the clock left in a generation, if fewer than all.
     pub narrow_generations: bool,
     /// Whether nothing but a failed call or settle lets a call go out again.
@@ -96,6 +102,13 @@ pub enum Deed {
         verb: VerbSpec,
         /// How often it is asked again after an unknown outcome.
         retries: u32,
+    },
+    /// A client of the scenario asks for something, through this node or another that lives.
+    Ask {
+        /// The node.
+        node: u64,
+        /// What is drawn from to say what.
+        draw: u64,
     },
     /// A process dies, and another begins after a while.
     Crash {
@@ -247,7 +260,9 @@ impl Plan {
         };
         focus::add(&mut plan, &mut random);
         plan.actions.sort_by_key(|action| action.at_us);
-        if seed >= OBJECTS {
+        if seed >= KINDS_FROM {
+            kinds::move_into(&mut plan);
+        } else if seed >= OBJECTS {
             object::move_into(&mut plan);
         }
         plan

@@ -2,11 +2,14 @@
 #![cfg(test)]
 
 use dueline_history::{first_difference, trace_hash};
-use dueline_sim::{OBJECTS, Plan, judge, shrink};
+use dueline_sim::{KINDS_FROM, OBJECTS, Plan, judge, shrink};
 
 #[test]
 fn no_seed_breaks_a_promise() {
-    for seed in (500_000..500_060).chain(OBJECTS..OBJECTS + 40) {
+    for seed in (500_000..500_060)
+        .chain(OBJECTS..OBJECTS + 40)
+        .chain(KINDS_FROM..KINDS_FROM + 60)
+    {
         let verdict = judge(&Plan::of(seed));
         assert!(verdict.broken.is_empty(), "seed {seed}: {verdict:?}");
         assert!(verdict.events.len() > 20, "seed {seed} does nothing");
@@ -15,7 +18,10 @@ fn no_seed_breaks_a_promise() {
 
 #[test]
 fn a_seed_is_one_run() {
-    for seed in (0..20).chain(OBJECTS..OBJECTS + 10) {
+    for seed in (0..20)
+        .chain(OBJECTS..OBJECTS + 10)
+        .chain(KINDS_FROM..KINDS_FROM + 18)
+    {
         let (one, other) = (judge(&Plan::of(seed)), judge(&Plan::of(seed)));
         assert_eq!(first_difference(&one.events, &other.events), None);
         assert_eq!(trace_hash(&one.events), trace_hash(&other.events));

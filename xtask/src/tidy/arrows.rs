@@ -65,6 +65,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "dueline",
             "dueline-history",
+            "dueline-kindsuite",
             "dueline-testkit",
             "dueline-tokio",
             "dueline-worker",

@@ -34,11 +34,19 @@ pub fn random_histories_keep_one_holder_and_growing_epochs() {
             "renewed",
             "kept",
             "swept",
-            "released",
+            "let go",
             "fenced write",
             "stale write",
         ],
     );
+}
+
+/// The same for whoever else plays scenarios.
+pub fn scenario(tally: &Tally) -> Box<dyn Scenario> {
+    Box::new(Fight {
+        tally: tally.clone(),
+        ..Fight::default()
+    })
 }
 
 /// What the source knows.
@@ -241,7 +249,7 @@ impl Fight {
                 (!drained).then_some("swept before it had drained")
             }
             (Some(_) | None, None) => {
-                self.tally.count("released");
+                self.tally.count("let go");
                 None
             }
         }

@@ -7,6 +7,6 @@ mod sweep;
 mod verbs;
 
 pub use costs::*;
-pub use histories::random_histories_keep_one_holder_and_growing_epochs;
+pub use histories::{random_histories_keep_one_holder_and_growing_epochs, scenario};
 pub use sweep::*;
 pub use verbs::*;

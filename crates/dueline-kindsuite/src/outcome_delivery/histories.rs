@@ -180,3 +180,8 @@ pub fn random_histories_lose_nothing_and_keep_the_order() {
     play(120, || Post::new(&tally));
     tally.assert_at_least(100, &["appended", "called", "absorbed", "set aside"]);
 }
+
+/// The same for whoever else plays scenarios.
+pub fn scenario(tally: &Tally) -> Box<dyn Scenario> {
+    Box::new(Post::new(tally))
+}

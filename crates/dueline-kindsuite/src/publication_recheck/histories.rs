@@ -32,6 +32,14 @@ pub fn random_histories_release_nothing_too_early() {
     );
 }
 
+/// The same for whoever else plays scenarios.
+pub fn scenario(tally: &Tally) -> Box<dyn Scenario> {
+    Box::new(Newsroom {
+        tally: tally.clone(),
+        ..Newsroom::default()
+    })
+}
+
 #[derive(Clone, Debug, Default)]
 struct Newsroom {
     tally: Tally,

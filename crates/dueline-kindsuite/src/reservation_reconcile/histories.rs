@@ -46,6 +46,14 @@ pub fn random_histories_end_every_reservation_once() {
     );
 }
 
+/// The same for whoever else plays scenarios.
+pub fn scenario(tally: &Tally) -> Box<dyn Scenario> {
+    Box::new(Rush {
+        tally: tally.clone(),
+        ..Rush::default()
+    })
+}
+
 #[derive(Debug, Default)]
 struct Rush {
     tally: Tally,

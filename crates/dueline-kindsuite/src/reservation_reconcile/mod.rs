@@ -9,6 +9,6 @@ mod verbs;
 
 pub use costs::*;
 pub use deadline::*;
-pub use histories::random_histories_end_every_reservation_once;
+pub use histories::{random_histories_end_every_reservation_once, scenario};
 pub use retention::*;
 pub use verbs::*;

@@ -15,6 +15,7 @@ pub use node_store::NodeStore;
 pub(crate) use record::{commit_of, lane_wakes, lane_wakes_of, octets};
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -25,14 +26,16 @@ use dueline::runtime::Clock;
 use dueline::store::{
     Batch, BatchOutcome, Group, GroupOutcome, NamespaceStore, Partition, StoreError, StoreErrorKind,
 };
-use dueline_testkit::model::Random;
+use dueline_testkit::model::{Random, Source};
 
 use crate::recorder::{Actor, Recorder};
 use crate::tag::Tag;
 use crate::time::{NodeClock, TrueTime};
 
+/// Is told of every batch that is committed, and when by the store's clock.
+pub type Watcher = Box<dyn FnMut(Source, &Partition, &Batch, u64) + Send>;
+
 /// The store of a simulation.
-#[derive(Debug)]
 pub struct Disk {
     time: TrueTime,
     clock: NodeClock,
@@ -40,6 +43,7 @@ pub struct Disk {
     recorder: Recorder,
     is_remote: bool,
     state: Mutex<State>,
+    watcher: Mutex<Option<Watcher>>,
 }
 
 #[derive(Debug)]
@@ -101,7 +105,13 @@ impl Disk {
                 closed_until_us: 0,
                 is_full: false,
             }),
+            watcher: Mutex::new(None),
         })
+    }
+
+    /// From now on this is told of every commit.
+    pub fn watch(&self, watcher: Watcher) {
+        *self.watcher.lock().unwrap_or_else(PoisonError::into_inner) = Some(watcher);
     }
 
     /// What is stored.
@@ -207,6 +217,7 @@ impl Disk {
         let committed = batches.get(..done.committed()).unwrap_or_default();
         if !committed.is_empty() {
             self.record(origin, partition, committed);
+            self.tell(origin, partition, committed);
         } else if settles {
             // The wakes alone have changed.
             self.record(origin, partition, &[Batch::new()]);
@@ -220,6 +231,20 @@ impl Disk {
             }
         }
         done
+    }
+
+    fn tell(&self, origin: &Origin, partition: &Partition, committed: &[Batch]) {
+        let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(watcher) = watcher.as_mut() else {
+            return;
+        };
+        let source = match origin.tag {
+            Tag::Request(_) => Source::User,
+            Tag::Engine | Tag::Turn(_) => Source::Engine,
+        };
+        for batch in committed {
+            watcher(source, partition, batch, self.now_ms());
+        }
     }
 
     /// Settles a commit in doubt before anybody is served; refuses while the store is closed.
@@ -305,6 +330,15 @@ async fn give_way() {
         Poll::Pending
     })
     .await;
+}
+
+impl fmt::Debug for Disk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Disk")
+            .field("is_remote", &self.is_remote)
+            .field("state", &self.state)
+            .finish_non_exhaustive()
+    }
 }
 
 fn injected(kind: StoreErrorKind) -> StoreError {

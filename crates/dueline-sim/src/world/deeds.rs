@@ -22,6 +22,7 @@ impl World<'_> {
                 verb,
                 retries,
             } => self.ask(node, verb, retries),
+            Deed::Ask { node, draw } => self.ask_of_kinds(node, draw),
             Deed::Crash { node, down_us } => {
                 self.recorder.mark("a node crashes");
                 self.crash(node, down_us);
@@ -90,6 +91,7 @@ impl World<'_> {
             executor: &mut self.executor,
             epoch,
             entropy_seed: self.random.next_u64(),
+            play: self.play.as_mut(),
         });
     }
 
@@ -179,14 +181,31 @@ impl World<'_> {
         );
     }
 
-    /// Asks this node, or the next that lives; without any nothing is asked.
-    pub(super) fn ask(&mut self, node: u64, verb: VerbSpec, retries: u32) {
+    /// This node, or the next that lives.
+    fn living(&self, node: u64) -> Option<usize> {
         let count = self.nodes.len();
         let first = self.index(node).unwrap_or(0);
-        let living = (0..count)
+        (0..count)
             .map(|step| (first + step) % count)
-            .find(|index| self.lives(*index));
-        let Some(index) = living else {
+            .find(|index| self.lives(*index))
+    }
+
+    /// Lets a client of the scenario ask; without a node that lives nothing is asked.
+    fn ask_of_kinds(&mut self, node: u64, draw: u64) {
+        let Some(index) = self.living(node) else {
+            return;
+        };
+        let node = &self.nodes[index];
+        if let (Some(life), Some(play)) = (&node.life, &self.play) {
+            let task = play.ask(draw, life.handle.timers());
+            self.executor
+                .spawn(node.owner(), Tag::Request(0), false, task);
+        }
+    }
+
+    /// Asks this node, or the next that lives; without any nothing is asked.
+    pub(super) fn ask(&mut self, node: u64, verb: VerbSpec, retries: u32) {
+        let Some(index) = self.living(node) else {
             return;
         };
         let node = &self.nodes[index];

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use dueline::runtime::Clock;
+use dueline::store::Partition;
+use dueline::timers::TimerKind;
 use dueline_history::{Octets, Scan, What};
 use dueline_testkit::model::script::{KINDS, Op, payload};
 
@@ -77,6 +79,40 @@ impl World<'_> {
         self.is_at_rest()
     }
 
+    /// Lets everything that a scenario has begun come to its end.
+    pub(super) fn rest_of_kinds(&mut self) -> bool {
+        let until_us = self.time.now_us() + REST_US;
+        let none = || std::iter::empty().peekable();
+        self.run_until(until_us, &mut none(), |world| {
+            world.later.is_empty() && !world.has_open_requests()
+        });
+        if let (Some(node), Some(play)) = (self.nodes.first(), &self.play)
+            && let Some(life) = &node.life
+        {
+            for mend in play.calm(life.handle.timers()) {
+                self.executor
+                    .spawn(node.owner(), Tag::Request(0), false, mend);
+            }
+        }
+        self.run_until(until_us + REST_US, &mut none(), Self::is_at_rest);
+        self.is_at_rest()
+    }
+
+    fn partitions(&self) -> Vec<Partition> {
+        match &self.play {
+            Some(play) => play.partitions(),
+            None => (0..self.plan.world.partitions).map(partition).collect(),
+        }
+    }
+
+    /// Whether the nodes run timers of this kind.
+    fn is_run(&self, kind: TimerKind) -> bool {
+        match &self.play {
+            Some(play) => play.runs(kind),
+            None => kind != STRANGE,
+        }
+    }
+
     pub(super) fn has_open_requests(&self) -> bool {
         self.executor.has_requests()
     }
@@ -96,7 +132,7 @@ impl World<'_> {
                 .memory()
                 .wakes()
                 .iter()
-                .all(|wake| wake.kind == STRANGE)
+                .all(|wake| !self.is_run(wake.kind))
             && self.left().is_empty()
             && self.later.is_empty()
             && !self.has_open_requests()
@@ -105,11 +141,12 @@ impl World<'_> {
     /// Timers that should have run: all of known kinds.
     pub(super) fn left(&self) -> Vec<String> {
         let mut left = Vec::new();
-        for number in 0..self.plan.world.partitions {
-            for (key, _) in self.disk.memory().rows(&partition(number)) {
+        for partition in self.partitions() {
+            for (key, _) in self.disk.memory().rows(&partition) {
                 let is_timer = key.starts_with(&[dueline::rows::class::TIMER, 0]);
-                if is_timer && key.get(2) != Some(&STRANGE.0) {
-                    left.push(format!("p{number} {}", key.escape_ascii()));
+                let kind = key.get(2).map_or(STRANGE, |kind| TimerKind(*kind));
+                if is_timer && self.is_run(kind) {
+                    left.push(format!("{partition} {}", key.escape_ascii()));
                 }
             }
         }
@@ -157,8 +194,10 @@ impl World<'_> {
                 self.disk.memory().wakes()
             ));
         }
-        for number in 0..self.plan.world.partitions {
-            let name = partition(number);
+        if let Some(play) = &self.play {
+            self.broken.extend(play.conclude(rested, &self.recorder));
+        }
+        for name in self.partitions() {
             let rows = self.disk.memory().rows(&name);
             let scan = Scan {
                 partition: octets(name.as_bytes()),

@@ -17,6 +17,7 @@ use dueline_testkit::model::script::{KINDS, RECUR_MS};
 use crate::client::Doubts;
 use crate::disk::Disk;
 use crate::executor::Executor;
+use crate::kinds::Play;
 use crate::node::Node;
 use crate::plan::{Action, Deed, Plan, RECURRING, VerbSpec};
 use crate::recorder::{Actor, Hidden, Recorder};
@@ -61,6 +62,8 @@ struct World<'a> {
     executor: Executor,
     random: Random,
     doubts: Doubts,
+    /// What is played, if it is not scripted kinds.
+    play: Option<Play>,
     steps: u64,
     next_turn: u64,
     next_request: u64,
@@ -161,8 +164,13 @@ impl<'a> World<'a> {
             plan.world.is_remote,
             random.next_u64(),
         );
+        let play = plan.world.scenario.map(Play::new);
+        if let Some(play) = &play {
+            disk.watch(Box::new(play.watcher()));
+        }
         Self {
             plan,
+            play,
             recorder,
             actor: Actor::new("world"),
             disk,
@@ -194,8 +202,11 @@ impl<'a> World<'a> {
             false
         });
         self.heal();
-        let rested = self.rest();
-        if rested {
+        let rested = match self.play {
+            Some(_) => self.rest_of_kinds(),
+            None => self.rest(),
+        };
+        if rested && self.play.is_none() {
             // Reads of the store that were refused before are held back for a while.
             let until_us = self.time.now_us() + CALM_US;
             self.run_until(until_us, &mut std::iter::empty().peekable(), |_| false);

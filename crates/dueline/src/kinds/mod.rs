@@ -21,7 +21,11 @@
 //!   may be used in any partition, beside anything.
 //! * **Everything that was read is guarded.** A batch that loses a guard wrote nothing: plan again.
 //! * **The owner stamp.** A row that waits for a timer stores that timer's due. A timer with another due
-//!   is stale (it was renewed, or requeued by hand) and drains without effect, so nothing is cancelled.
+//!   is stale (the row was renewed, or somebody else made the timer) and drains without effect, so nothing
+//!   is cancelled. A timer that is requeued by hand keeps the due it was made with, and so its row.
+//! * **One plan for a row.** Plans may share a batch unless they write the same row: two tickets of one
+//!   actor, two ends that are told to one outbox. Their guards would agree and the later write undo the
+//!   earlier, so every store refuses such a batch as `Invalid`. Commit one, then plan the other.
 //! * **Too early is no error.** If the row says "later", the timer is rescheduled to that time.
 //! * **Remote first, local second.** A step in another partition is committed there first and remembers
 //!   what it absorbed, so that a run after a crash adds nothing.

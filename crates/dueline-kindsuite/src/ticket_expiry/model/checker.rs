@@ -1,7 +1,6 @@
 //! What must be true of the rows after every commit.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use bytes::Bytes;
 use dueline::kinds::outcome_delivery::OUTCOME_DELIVERY;
@@ -10,9 +9,9 @@ use dueline::memory::MemoryStore;
 use dueline::rows::{TimerKey, TimerRow, class, class_end, class_start};
 use dueline::store::{Key, Partition, ReadStore, ScanRange, Value};
 use dueline_testkit::block_on;
-use dueline_testkit::model::Committed;
 
 use super::super::end_of;
+use super::client::Told;
 use super::process::{ACTOR_MAX, HOOK_TOTAL, RESOURCE_MAX};
 
 /// What a row of an open ticket says.
@@ -42,7 +41,6 @@ struct Rows {
 /// Watches the commits of one partition.
 #[derive(Debug)]
 pub(super) struct Checker {
-    memory: Arc<MemoryStore>,
     open: BTreeMap<TicketId, Open>,
     pub(super) ended: BTreeMap<TicketId, String>,
     pub(super) opened: BTreeMap<TicketId, Open>,
@@ -85,21 +83,26 @@ fn counter_of(row: &[u8]) -> Option<u64> {
 }
 
 impl Rows {
-    fn of(memory: &MemoryStore, partition: &Partition) -> Self {
+    fn of<'a>(all: impl IntoIterator<Item = (&'a Key, &'a Value)>) -> Self {
         let mut rows = Self::default();
-        for (key, value) in scan(memory, partition, class::BUILT_IN) {
-            rows.take(&key, &value);
-        }
-        for (key, value) in scan(memory, partition, class::TIMER) {
-            let (key, row) = (TimerKey::decode(&key).unwrap(), TimerRow::decode(&value));
-            if key.kind == TICKET_EXPIRY {
-                let due_ms = row.unwrap().header.original_due_ms;
-                rows.timers.insert((id_of(&key.reference), due_ms));
+        for (key, value) in all {
+            if *key == HOOK_TOTAL {
+                rows.hook_total = number(value, 0);
+            } else if key.starts_with(&[class::TIMER, 0]) {
+                rows.take_timer(key, value);
+            } else if key.starts_with(&[class::BUILT_IN, 0]) {
+                rows.take(key, value);
             }
         }
-        let total = block_on(memory.get(partition, &HOOK_TOTAL)).unwrap();
-        rows.hook_total = total.map_or(0, |row| number(&row, 0));
         rows
+    }
+
+    fn take_timer(&mut self, key: &Key, value: &Value) {
+        let (key, row) = (TimerKey::decode(key).unwrap(), TimerRow::decode(value));
+        if key.kind == TICKET_EXPIRY {
+            let due_ms = row.unwrap().header.original_due_ms;
+            self.timers.insert((id_of(&key.reference), due_ms));
+        }
     }
 
     fn take(&mut self, key: &Key, value: &Value) {
@@ -117,17 +120,23 @@ impl Rows {
     }
 }
 
-fn scan(memory: &MemoryStore, partition: &Partition, of: u8) -> Vec<(Key, Value)> {
-    let range = ScanRange::new(class_start(of), class_end(of), 4_000);
-    let page = block_on(memory.scan(partition, &range)).unwrap();
-    assert!(page.next.is_none());
-    page.rows
+/// Every row of a partition that the rules are about.
+pub(super) fn rows_in(memory: &MemoryStore, partition: &Partition) -> BTreeMap<Key, Value> {
+    let mut rows = BTreeMap::new();
+    for of in [class::BUILT_IN, class::TIMER] {
+        let range = ScanRange::new(class_start(of), class_end(of), 4_000);
+        let page = block_on(memory.scan(partition, &range)).unwrap();
+        assert!(page.next.is_none());
+        rows.extend(page.rows);
+    }
+    let total = block_on(memory.get(partition, &HOOK_TOTAL)).unwrap();
+    rows.extend(total.map(|total| (HOOK_TOTAL, total)));
+    rows
 }
 
 impl Checker {
-    pub(super) fn new(memory: Arc<MemoryStore>) -> Self {
+    pub(super) fn new() -> Self {
         Self {
-            memory,
             open: BTreeMap::new(),
             ended: BTreeMap::new(),
             opened: BTreeMap::new(),
@@ -136,12 +145,14 @@ impl Checker {
         }
     }
 
-    pub(super) fn committed(&mut self, commit: &Committed<'_>) {
-        if commit.batch.is_none() {
-            return;
-        }
-        let rows = Rows::of(&self.memory, commit.partition);
-        self.check_ends(&rows, commit.now_ms);
+    /// A commit has left these rows, at this time by the store's clock.
+    pub(super) fn committed<'a>(
+        &mut self,
+        all: impl IntoIterator<Item = (&'a Key, &'a Value)>,
+        now_ms: u64,
+    ) {
+        let rows = Rows::of(all);
+        self.check_ends(&rows, now_ms);
         self.check_counters(&rows);
         self.check_keys(&rows);
         self.check_timers(&rows);
@@ -254,8 +265,8 @@ impl Checker {
     }
 
     /// At the end nothing is left but what was told.
-    pub(super) fn check_quiet(&mut self, partition: &Partition) {
-        let rows = Rows::of(&self.memory, partition);
+    pub(super) fn check_quiet<'a>(&mut self, all: impl IntoIterator<Item = (&'a Key, &'a Value)>) {
+        let rows = Rows::of(all);
         if !rows.open.is_empty() || !rows.timers.is_empty() || !rows.aside.is_empty() {
             self.broke(format!("left at the end: {rows:?}"));
         }
@@ -263,5 +274,40 @@ impl Checker {
             let (ended, opened) = (self.ended.len(), self.opened.len());
             self.broke(format!("{opened} were opened, {ended} ended"));
         }
+    }
+
+    /// What clients were told has come about, and no ticket that was used had its session aborted.
+    pub(super) fn check_told(
+        &mut self,
+        told: &[Told],
+        aborted: &BTreeSet<TicketId>,
+        has_sessions: bool,
+    ) {
+        let mut broken = Vec::new();
+        for told in told {
+            match told {
+                Told::Opened(id) if !self.opened.contains_key(id) => {
+                    broken.push(format!("{id} was given and never opened"));
+                }
+                Told::Ended(id, end) => {
+                    let ended = self.ended.get(id).map(String::as_str);
+                    if ended != Some(*end) {
+                        broken.push(format!("{id} was {end} for its client, and {ended:?}"));
+                    }
+                }
+                Told::Opened(_) | Told::Nothing => {}
+            }
+        }
+        for (id, end) in &self.ended {
+            let used = end == "consumed" || end == "released";
+            let has_session = self.opened[id].session.is_some();
+            if used && aborted.contains(id) {
+                broken.push(format!("{id} was {end} with its session aborted"));
+            }
+            if has_sessions && !used && has_session && !aborted.contains(id) {
+                broken.push(format!("{id} {end} and kept its session"));
+            }
+        }
+        self.broken.extend(broken);
     }
 }

@@ -11,7 +11,7 @@ use dueline::timers::{ClaimedCall, TickBudget, run_due};
 use dueline_testkit::model::{Arena, Mishap, Random, Source, Tasks};
 use dueline_testkit::{ManualClock, block_on};
 
-use super::checker::Checker;
+use super::checker::{Checker, rows_in};
 use super::client::{Request, Told};
 use super::process::{Aborted, Process};
 
@@ -114,9 +114,14 @@ impl History {
         if random.chance(30) {
             arena.shorten_pages(random.next_u64(), 30);
         }
-        let checker = Arc::new(Mutex::new(Checker::new(Arc::clone(arena.memory()))));
-        let watched = Arc::clone(&checker);
-        arena.watch(move |commit| watched.lock().unwrap().committed(commit));
+        let checker = Arc::new(Mutex::new(Checker::new()));
+        let (watched, memory) = (Arc::clone(&checker), Arc::clone(arena.memory()));
+        arena.watch(move |commit| {
+            if commit.batch.is_some() {
+                let rows = rows_in(&memory, commit.partition);
+                watched.lock().unwrap().committed(&rows, commit.now_ms);
+            }
+        });
         let mut history = Self {
             partition: Partition::new("p").unwrap(),
             clock,
@@ -281,7 +286,8 @@ impl History {
                 break;
             }
         }
-        self.checker.lock().unwrap().check_quiet(&self.partition);
+        let rows = rows_in(self.arena.memory(), &self.partition);
+        self.checker.lock().unwrap().check_quiet(&rows);
     }
 
     /// Goes on to the next timer and fires what is due; false if none is left.
@@ -309,32 +315,7 @@ impl History {
     /// What clients were told has come about, and no ticket that was used had its session aborted.
     fn check_told(&mut self) {
         let mut checker = self.checker.lock().unwrap();
-        let mut broken = Vec::new();
-        for told in &self.told {
-            match told {
-                Told::Opened(id) if !checker.opened.contains_key(id) => {
-                    broken.push(format!("{id} was given and never opened"));
-                }
-                Told::Ended(id, end) => {
-                    let ended = checker.ended.get(id).map(String::as_str);
-                    if ended != Some(*end) {
-                        broken.push(format!("{id} was {end} for its client, and {ended:?}"));
-                    }
-                }
-                Told::Opened(_) | Told::Nothing => {}
-            }
-        }
         let aborted = self.aborted.lock().unwrap();
-        for (id, end) in &checker.ended {
-            let used = end == "consumed" || end == "released";
-            let has_session = checker.opened[id].session.is_some();
-            if used && aborted.contains(id) {
-                broken.push(format!("{id} was {end} with its session aborted"));
-            }
-            if self.has_sessions && !used && has_session && !aborted.contains(id) {
-                broken.push(format!("{id} {end} and kept its session"));
-            }
-        }
-        checker.broken.extend(broken);
+        checker.check_told(&self.told, &aborted, self.has_sessions);
     }
 }

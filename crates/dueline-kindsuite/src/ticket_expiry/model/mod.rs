@@ -5,5 +5,7 @@ mod checker;
 mod client;
 mod history;
 mod process;
+mod scenario;
 
 pub use history::{Seen, run};
+pub use scenario::scenario;

@@ -88,12 +88,7 @@ impl Process {
             Arc::new(SequenceEntropy::new(seed)),
         );
         let store = arena.actor(source) as Arc<dyn NamespaceStore>;
-        let mut tickets = Tickets::new(Timers::new(Arc::clone(&store), runtime.clone()))
-            .with_outbox(OutboxName::new("ends").unwrap())
-            .with_hooks(CountsEnds);
-        if let Some(aborted) = aborted {
-            tickets = tickets.with_sessions(Aborts(Arc::clone(aborted), Mutex::new(0)));
-        }
+        let tickets = tickets_over(Timers::new(Arc::clone(&store), runtime.clone()), aborted);
         let registration = tickets.registration().group_max(group_max);
         let registry = Registry::new().with(TICKET_EXPIRY, registration).unwrap();
         Self {
@@ -101,5 +96,16 @@ impl Process {
             engine: Engine::new(store, runtime, registry),
             tickets,
         }
+    }
+}
+
+/// Tickets as all processes have them; who runs their timers aborts sessions.
+pub(super) fn tickets_over(timers: Timers, aborted: Option<&Aborted>) -> Tickets {
+    let tickets = Tickets::new(timers)
+        .with_outbox(OutboxName::new("ends").unwrap())
+        .with_hooks(CountsEnds);
+    match aborted {
+        Some(aborted) => tickets.with_sessions(Aborts(Arc::clone(aborted), Mutex::new(0))),
+        None => tickets,
     }
 }

@@ -1,0 +1,159 @@
+//! Worlds of built-in kinds: nodes as everywhere, whose registries hold the kinds of one scenario of
+//! `dueline-kindsuite`. Its clients ask through the nodes, every commit is judged as it becomes durable,
+//! and in the end everything must be over.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dueline::BoxFuture;
+use dueline::store::{Batch, Partition};
+use dueline::timers::{Registry, TimerKind, Timers};
+use dueline_kindsuite::scenario::{SCENARIOS, Tally, Watched};
+use dueline_testkit::model::{Random, Source};
+
+use crate::plan::{Action, Deed, Plan};
+use crate::recorder::Recorder;
+
+/// How many scenarios there are: one for each built-in kind.
+pub const COUNT: usize = SCENARIOS.len();
+
+/// Turns a plan into one of a world of kinds: clients ask what the scenario draws.
+pub fn move_into(plan: &mut Plan) {
+    let mut random = Random::new(plan.seed ^ 0x0b11_7000_0000_0000);
+    let scenario = usize::try_from(random.below(COUNT as u64)).unwrap_or(0);
+    let heal_at_us = 1_000_000 * random.pick(&[12, 40, 150, 400]);
+    // Troubles are spread over the longer time.
+    let stretch = random
+        .pick(&[1, heal_at_us / plan.world.heal_at_us.max(1)])
+        .max(1);
+    let is_kept = |action: &Action| !matches!(action.deed, Deed::Verb { .. });
+    plan.actions.retain(is_kept);
+    for action in &mut plan.actions {
+        action.at_us = action.at_us.saturating_mul(stretch);
+    }
+    let nodes = plan.world.nodes.len() as u64;
+    let mut at_us = 0;
+    for _ in 0..random.pick(&[20, 60, 120]) {
+        if random.chance(60) {
+            at_us = random.below(heal_at_us);
+        }
+        plan.actions.push(Action {
+            at_us,
+            after_steps: random.below(20),
+            deed: Deed::Ask {
+                node: random.below(nodes),
+                draw: random.next_u64(),
+            },
+        });
+    }
+    plan.actions.sort_by_key(|action| action.at_us);
+    plan.world.scenario = Some(scenario);
+    plan.world.heal_at_us = heal_at_us;
+    for node in &mut plan.world.nodes {
+        node.is_old = false;
+    }
+}
+
+/// A scenario that is played.
+#[derive(Debug)]
+pub struct Play {
+    name: &'static str,
+    tally: Tally,
+    watched: Arc<Mutex<Watched>>,
+    partitions: Vec<Partition>,
+    kinds: BTreeSet<TimerKind>,
+}
+
+impl Play {
+    /// The scenario of this number.
+    pub fn new(number: usize) -> Self {
+        let tally = Tally::default();
+        let (name, make) = SCENARIOS
+            .into_iter()
+            .nth(number % COUNT)
+            .unwrap_or(SCENARIOS[0]);
+        let scenario = make(&tally);
+        Self {
+            name,
+            tally,
+            partitions: scenario.partitions(),
+            watched: Arc::new(Mutex::new(Watched::new(scenario))),
+            kinds: BTreeSet::new(),
+        }
+    }
+
+    /// What is told of every commit.
+    pub fn watcher(&self) -> impl FnMut(Source, &Partition, &Batch, u64) + Send + 'static {
+        let watched = Arc::clone(&self.watched);
+        move |source, partition, batch, now_ms| {
+            lock(&watched).committed(source, partition, batch, now_ms);
+        }
+    }
+
+    /// The kinds of a process with these timers.
+    pub fn registry(&mut self, timers: &Timers) -> Registry {
+        let mut registry = Registry::new();
+        for (kind, registration) in lock(&self.watched).scenario.kinds(timers) {
+            self.kinds.insert(kind);
+            let registered = registry.register(kind, registration);
+            assert!(registered.is_ok(), "{}: {registered:?}", self.name);
+        }
+        registry
+    }
+
+    /// Whether the scenario has timers of this kind run.
+    pub fn runs(&self, kind: TimerKind) -> bool {
+        self.kinds.contains(&kind)
+    }
+
+    /// What a client asks for that has these timers.
+    pub fn ask(&self, draw: u64, timers: &Timers) -> BoxFuture<'static, ()> {
+        let mut random = Random::new(draw);
+        let place = random.below(self.partitions.len() as u64);
+        let mut partitions = self.partitions.iter();
+        match partitions.nth(usize::try_from(place).unwrap_or(0)) {
+            Some(partition) => {
+                let mut watched = lock(&self.watched);
+                watched.scenario.ask(&mut random, timers, partition)
+            }
+            None => Box::pin(std::future::ready(())),
+        }
+    }
+
+    /// Nothing goes wrong any more: what clients ask for that is to be mended.
+    pub fn calm(&self, timers: &Timers) -> Vec<BoxFuture<'static, ()>> {
+        let mut watched = lock(&self.watched);
+        watched.scenario.calm();
+        let mends = self
+            .partitions
+            .iter()
+            .map(|partition| watched.scenario.mend(timers, partition));
+        mends.flatten().collect()
+    }
+
+    /// The partitions that there are.
+    pub fn partitions(&self) -> Vec<Partition> {
+        lock(&self.watched).partitions()
+    }
+
+    /// What was broken, if it has come to its end in all; what happened is marked.
+    pub fn conclude(&self, rested: bool, recorder: &Recorder) -> Vec<String> {
+        for name in self.tally.counted().into_keys() {
+            recorder.mark(name);
+        }
+        let mut watched = lock(&self.watched);
+        let broken = if rested {
+            watched.conclude()
+        } else {
+            std::mem::take(&mut watched.broken)
+        };
+        let named = broken
+            .into_iter()
+            .map(|what| format!("{}: {what}", self.name));
+        named.collect()
+    }
+}
+
+fn lock(watched: &Mutex<Watched>) -> MutexGuard<'_, Watched> {
+    watched.lock().unwrap_or_else(PoisonError::into_inner)
+}
