@@ -15,6 +15,7 @@ dueline_kindsuite::on_stores!(quota_rollup;
     a_charge_rides_along_and_guards_what_it_read,
     a_charge_of_nothing_writes_nothing,
     a_counter_never_wraps,
+    two_charges_of_a_quota_are_not_one_batch,
     a_charge_does_not_commit_behind_its_window,
     a_window_that_is_over_leaves_nothing,
     a_window_is_kept_for_its_grace,
