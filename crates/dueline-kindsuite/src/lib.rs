@@ -4,6 +4,7 @@
 //! run every case on the store in memory and on SQLite; a host with another store may run them too.
 //!
 //! * [`format`](mod@format): the rows that FORMAT.md shows.
+//! * [`plans`]: which plans of the kinds may share a batch.
 //! * [`scenario`]: what is asked of a kind, and what is judged at every commit and in the end.
 //! * [`storm`]: random histories of a kind, with crashes, faults, lost races and stepped clocks.
 //! * [`world`]: a store with faults and counts, a clock that the case moves, and ticks whose calls are run
@@ -21,6 +22,7 @@
 pub mod format;
 pub mod lease_sweep;
 pub mod outcome_delivery;
+pub mod plans;
 pub mod publication_recheck;
 pub mod quota_rollup;
 pub mod reservation_reconcile;

@@ -62,6 +62,17 @@ fn a_watermark_that_falls_is_caught() {
 }
 
 #[test]
+fn a_timer_that_goes_by_a_clock_ahead_is_caught() {
+    let case: fn(Make<'_>) =
+        reservation_reconcile::a_clock_that_stays_ahead_waits_for_the_moved_time;
+    case(&memory);
+    let broken = with_planted(Mutant::ReservationHurriedByClock, || {
+        catch_unwind(AssertUnwindSafe(|| case(&memory)))
+    });
+    assert!(broken.is_err(), "its runs fail until the time is there");
+}
+
+#[test]
 fn an_end_without_its_guard_is_caught() {
     of_reservations(
         Mutant::ReservationEndUnguarded,

@@ -25,6 +25,7 @@ dueline_kindsuite::on_stores!(lease_sweep;
     a_clock_that_was_set_back_keeps_the_lease_to_its_end,
     a_clock_ahead_of_the_stores_ends_no_lease_early,
     work_that_is_left_keeps_the_lease_and_raises_its_watermark,
+    the_longest_recheck_is_the_latest_due,
     a_lease_that_is_kept_long_is_metered_once_a_check,
     a_source_that_gives_no_answer_keeps_the_lease_for_ever,
     a_row_that_does_not_decode_is_kept_and_tried_again,

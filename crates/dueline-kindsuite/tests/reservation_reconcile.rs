@@ -24,6 +24,7 @@ dueline_kindsuite::on_stores!(reservation_reconcile;
     a_payload_of_another_version_is_set_aside,
     a_row_that_does_not_decode_is_kept_and_starves_nobody,
     a_clock_ahead_of_the_stores_abandons_nothing_early,
+    a_clock_that_stays_ahead_waits_for_the_moved_time,
     an_outbox_that_does_not_decode_keeps_the_reservation_pending,
     a_fire_in_doubt_ends_it_once,
     what_an_abandonment_is_to_write_is_one_with_it,

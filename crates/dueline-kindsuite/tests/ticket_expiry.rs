@@ -7,6 +7,7 @@ mod support;
 dueline_kindsuite::on_stores!(ticket_expiry;
     a_ticket_is_opened_with_its_timer_and_counted,
     open_tickets_are_listed_in_the_order_of_their_opening,
+    a_key_of_no_ticket_ends_no_list,
     the_same_request_gets_the_same_ticket,
     another_request_under_the_key_is_refused,
     a_key_is_free_when_its_ticket_has_ended,
@@ -25,6 +26,7 @@ dueline_kindsuite::on_stores!(ticket_expiry;
     an_extended_ticket_expires_at_its_later_time,
     an_extended_ticket_is_not_closed_by_a_clock_that_is_ahead,
     an_extension_never_shortens,
+    an_extension_ends_by_the_latest_due,
     an_expiry_loses_against_an_extension,
     a_cancelled_ticket_is_closed_by_its_timer_at_once,
     a_ticket_cancelled_by_a_clock_that_is_ahead_is_not_used,

@@ -13,7 +13,7 @@
 //! | `clocks` | time, sleep, entropy |
 //! | `handler`, `outcome` | a handler in JavaScript as a handler of the engine |
 //! | `object`, `verbs`, `kinds` | what the package calls |
-//! | `records`, `errors` | what it is given back |
+//! | `records`, `literals`, `errors` | what it is given back |
 //! | `suite_storage` | the same storage without a host, for suites of tests |
 //!
 //! # Numbers and bytes
@@ -28,6 +28,9 @@
 //!
 //! # Limits
 //! Built for `wasm32` only; for any other target the crate is empty.
+//!
+//! # Features
+//! `suite`: the storage without a host, for the suites that `dueline-objectsuite` runs inside workerd.
 #![cfg(target_arch = "wasm32")]
 #![allow(
     clippy::arc_with_non_send_sync,
@@ -39,6 +42,7 @@ mod connection;
 mod errors;
 mod handler;
 mod kinds;
+mod literals;
 mod object;
 mod outcome;
 mod platform;

@@ -1,7 +1,7 @@
 //! The suites of the store contract and of the built-in kinds, to be run in a real Durable Object over its
 //! own database. For the tests of the package `@dueline/durable-object` alone.
 //!
-//! [`contract_cases`] and [`kind_cases`] list what there is, [`run_case`] runs one in the object whose storage
+//! `contractCases` and `kindCases` list what there is, `runCase` runs one in the object whose storage
 //! it is given; it should have nothing else in it. Time is the case's: the store goes by a manual clock. The alarm is
 //! a number in memory, as no case may wait; whatever else the store does is the platform's.
 //!
@@ -9,6 +9,16 @@
 //! A case that fails traps. What it said last is in the global `duelineSuitePanic`, and the caller needs a
 //! new instance of the module.
 #![cfg(target_arch = "wasm32")]
+#![allow(
+    clippy::expect_used,
+    clippy::needless_pass_by_value,
+    clippy::type_complexity,
+    reason = "a case fails by panicking, its setup too; the signatures are those of the suites"
+)]
+#![allow(
+    clippy::arc_with_non_send_sync,
+    reason = "the core shares by Arc; this target has one thread"
+)]
 
 mod cases;
 mod object;

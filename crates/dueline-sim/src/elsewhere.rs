@@ -178,4 +178,17 @@ pub(crate) const ELSEWHERE: &[Elsewhere] = &[
         "quota_rollup",
         "memory::a_view_of_more_than_two_periods_ago_admits_under_the_local_limit",
     ),
+    // These were not looked for in seeds.
+    Elsewhere::new(
+        Mutant::PlansOverwriteEachOther,
+        "dueline-kindsuite",
+        "plans",
+        "memory::two_ends_are_not_told_to_one_outbox_in_one_batch",
+    ),
+    Elsewhere::new(
+        Mutant::ReservationHurriedByClock,
+        "dueline-kindsuite",
+        "reservation_reconcile",
+        "memory::a_clock_that_stays_ahead_waits_for_the_moved_time",
+    ),
 ];

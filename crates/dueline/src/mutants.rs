@@ -309,6 +309,10 @@ mutants! {
     ContendedReadGivesUp = "contended-read-gives-up",
     /// A target's URL is measured in the form in which it is kept (`check_target_url`).
     UrlMeasuredAsTyped = "url-measured-as-typed",
+    // Built-in kinds: what they share.
+    /// Two plans of one reading do not commit in one batch (`store::validate_batch`).
+    PlansOverwriteEachOther = "plans-overwrite-each-other",
+
     // Built-in kinds: leases.
     /// No epoch of a lease is given twice (`kinds::lease_sweep`).
     LeaseEpochStartsOver = "lease-epoch-starts-over",
@@ -328,6 +332,8 @@ mutants! {
     ReservationCommitUnbounded = "reservation-commit-unbounded",
     /// The deadline lies behind the latest commit by the skew (`kinds::reservation_reconcile`).
     ReservationAbandonedEarly = "reservation-abandoned-early",
+    /// A timer goes by its own due, not by a clock that may be ahead (`kinds::reservation_reconcile`).
+    ReservationHurriedByClock = "reservation-hurried-by-clock",
     // Built-in kinds: quota_rollup.
     /// A roll-up that runs again adds nothing (`quota_rollup`: "absorbed").
     RollUpAddsAgain = "roll-up-adds-again",

@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use dueline::kinds::lease_sweep::{Drain, Grant, LEASE_NAME_BYTES_MAX, LEASE_SWEEP, Renewal};
+use dueline::kinds::lease_sweep::{
+    Drain, Grant, LEASE_NAME_BYTES_MAX, LEASE_SWEEP, LeaseSweep, Renewal,
+};
 use dueline::store::{Batch, Write};
 use dueline::timers::{Policy, TickBudget, Timer, run_due};
 use dueline_testkit::block_on;
@@ -227,6 +229,24 @@ pub fn work_that_is_left_keeps_the_lease_and_raises_its_watermark(make: Make<'_>
     world.tick(&setting.engine);
     assert_eq!(setting.state(), vacant(1, 9));
     assert_eq!(setting.grant("bob").watermark, 9, "the next holder is told");
+}
+
+/// A recheck that would lie behind the latest due is the latest due, not a run that fails.
+pub fn the_longest_recheck_is_the_latest_due(make: Make<'_>) {
+    let mut setting = Setting::new(make);
+    let sweep = LeaseSweep::new(setting.source.clone()).recheck_ms(u64::MAX);
+    setting.engine = setting.world.engine_of([sweep.entry()]);
+    let anns = setting.grant("ann");
+    setting.source.says(WORKING);
+    setting.world.advance_ms(TERM_MS);
+    let report = setting.world.tick(&setting.engine);
+    assert_eq!((report.total.rescheduled, report.total.failed), (1, 0));
+    // Who knows better than to wait for it renews or releases.
+    setting.source.says(Answer::Drain(Drain::Drained));
+    assert!(matches!(setting.renew(anns.epoch), Renewal::Renewed(_)));
+    setting.world.advance_ms(TERM_MS);
+    setting.world.tick(&setting.engine);
+    assert_eq!(setting.state(), vacant(1, 0));
 }
 
 pub fn a_lease_that_is_kept_long_is_metered_once_a_check(make: Make<'_>) {

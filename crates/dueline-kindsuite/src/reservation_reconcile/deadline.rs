@@ -7,8 +7,8 @@ use dueline::kinds::reservation_reconcile::{
     Settlement, Terms,
 };
 use dueline::store::{Batch, Key, StoreErrorKind};
-use dueline::timers::{HandlerError, Timer, TimerCtx};
-use dueline_testkit::{CommitFault, block_on};
+use dueline::timers::{Engine, HandlerError, Registry, RunReport, Timer, TimerCtx};
+use dueline_testkit::{CommitFault, ManualClock, block_on, test_runtime};
 
 use super::setting::{COMMIT_WITHIN_MS, SKEW_MS, Setting, mail, terms};
 use crate::Make;
@@ -212,6 +212,53 @@ pub fn a_clock_ahead_of_the_stores_abandons_nothing_early(make: Make<'_>) {
         setting.commit(made.serial),
         Settlement::Settled(_)
     ));
+}
+
+/// The clock of the process is ahead all the time, past deadlines and retentions that were moved behind the
+/// due of their timers: these go on to the moved time, or to that of the clock, and no run fails.
+pub fn a_clock_that_stays_ahead_waits_for_the_moved_time(make: Make<'_>) {
+    const AHEAD_MS: u64 = 30_000;
+    let setting = Setting::new(make);
+    let world = &setting.world;
+    let ahead = ManualClock::new(i64::try_from(world.now_ms() + AHEAD_MS).unwrap());
+    let runtime = test_runtime(&ahead);
+    let mut registry = Registry::new();
+    let (kind, registration) = setting.reservations.entry();
+    registry.register(kind, registration).unwrap();
+    let engine = Engine::new(world.shared(), runtime, registry);
+    let advance_ms = |ms| {
+        world.advance_ms(ms);
+        ahead.advance_ms(ms);
+    };
+
+    let made = setting.reserve(&terms().kept_for_ms(AHEAD_MS));
+    advance_ms(30_000);
+    let extended = setting.reservations.extend(
+        &world.partition,
+        &setting.id,
+        made.serial,
+        "".into(),
+        COMMIT_WITHIN_MS,
+    );
+    assert!(matches!(block_on(extended), Ok(Settlement::Settled(_))));
+    let counts = |report: RunReport| {
+        let total = report.total;
+        (total.rescheduled, total.fired, total.failed)
+    };
+    advance_ms(11_000);
+    assert_eq!(counts(world.tick(&engine)), (1, 0, 0), "to the deadline");
+    advance_ms(29_999);
+    assert_eq!(counts(world.tick(&engine)), (0, 0, 0));
+    let settled = setting.abort(made.serial, "no");
+    assert!(matches!(settled, Settlement::Settled(_)));
+    advance_ms(2);
+    assert_eq!(counts(world.tick(&engine)), (1, 0, 0), "to its removal");
+    advance_ms(AHEAD_MS);
+    assert_eq!(counts(world.tick(&engine)), (0, 0, 0));
+    assert!(setting.read().is_some());
+    advance_ms(1);
+    assert_eq!(counts(world.tick(&engine)), (0, 1, 0));
+    assert_eq!(setting.read(), None);
 }
 
 pub fn an_outbox_that_does_not_decode_keeps_the_reservation_pending(make: Make<'_>) {

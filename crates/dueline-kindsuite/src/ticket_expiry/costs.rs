@@ -151,6 +151,9 @@ pub fn the_verbs_cost_what_they_say(make: Make<'_>) {
     let id = |number| open(number).ticket().unwrap().id();
     cost("open", &|| drop(open(1)), (1, 1, 5, 0));
     cost("open again", &|| drop(open(1)), (2, 0, 0, 0));
+    let full = hold(2).idempotency_key("other").resource_max(0);
+    let refused = || drop(block_on(tickets.open(&partition, &full)).unwrap());
+    cost("open over a limit", &refused, (1, 0, 0, 0));
     let (one, two, three) = (id(1), id(2), id(3));
     let extend = || drop(block_on(tickets.extend(&partition, one, 2 * TTL_MS)).unwrap());
     cost("extend", &extend, (1, 1, 1, 0));

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use dueline::kinds::ticket_expiry::{Changed, Counted, TICKET_EXPIRY, Ticket, Tickets};
+use dueline::limits::DUE_MS_MAX;
 use dueline::runtime::Runtime;
 use dueline::store::{Batch, BatchOutcome, Precondition};
-use dueline::timers::{Engine, Registry, Timers};
+use dueline::timers::{Engine, Registry, TimerError, Timers};
 use dueline_testkit::{ManualClock, SequenceEntropy, block_on};
 
 use super::{Rig, TTL_MS, seat};
@@ -215,6 +216,23 @@ pub fn an_extension_never_shortens(make: Make<'_>) {
     let id = ticket.id();
     let read = block_on(rig.tickets.read(&rig.world.partition, id)).unwrap();
     assert_eq!(read, Some(ticket));
+}
+
+/// However long tickets may be held: no ticket is held behind the latest due that a timer can have.
+pub fn an_extension_ends_by_the_latest_due(make: Make<'_>) {
+    let rig = Rig::with(make, |tickets| tickets.with_ttl_max_ms(u64::MAX));
+    let ticket = rig.open(&seat());
+    let (partition, id) = (&rig.world.partition, ticket.id());
+    let longest_ms = DUE_MS_MAX - rig.world.now_ms();
+    for ttl_ms in [longest_ms + 1, u64::MAX - 1] {
+        let refused = block_on(rig.tickets.extend(partition, id, ttl_ms)).unwrap_err();
+        assert!(matches!(refused, TimerError::Invalid(_)), "{refused}");
+    }
+    assert!(extend(&rig, &ticket, longest_ms).is_done());
+    rig.world.advance_ms(TTL_MS);
+    let report = rig.tick();
+    assert_eq!((report.total.rescheduled, report.total.failed), (1, 0));
+    assert!(consume(&rig, &ticket).is_done());
 }
 
 /// An extension that commits between the plan of the expiry and its commit wins.

@@ -10,7 +10,6 @@
 //! | [`ticket_expiry`] | 2 | holds on a resource with an idempotency key and counted limits, that end once |
 //! | [`quota_rollup`] | 5 | counters kept per shard, rolled up into a namespace total |
 //! | [`outcome_delivery`] | 8 | a transactional outbox: outcomes written with the state, delivered in order; or relayed to other partitions, exactly once |
-//! | [`outcome_delivery`] | 8 | a transactional outbox: outcomes written with the state, delivered in order |
 //! | [`reservation_reconcile`] | 9 | what is reserved ends once: committed, aborted, or abandoned at its deadline |
 //! | [`publication_recheck`] | 12 | a record released only when all its dependencies are visible |
 //!
@@ -22,7 +21,11 @@
 //!   may be used in any partition, beside anything.
 //! * **Everything that was read is guarded.** A batch that loses a guard wrote nothing: plan again.
 //! * **The owner stamp.** A row that waits for a timer stores that timer's due. A timer with another due
-//!   is stale (it was renewed, or requeued by hand) and drains without effect, so nothing is cancelled.
+//!   is stale (the row was renewed, or somebody else made the timer) and drains without effect, so nothing
+//!   is cancelled. A timer that is requeued by hand keeps the due it was made with, and so its row.
+//! * **One plan for a row.** Plans may share a batch unless they write the same row: two tickets of one
+//!   actor, two ends that are told to one outbox. Their guards would agree and the later write undo the
+//!   earlier, so every store refuses such a batch as `Invalid`. Commit one, then plan the other.
 //! * **Too early is no error.** If the row says "later", the timer is rescheduled to that time.
 //! * **Remote first, local second.** A step in another partition is committed there first and remembers
 //!   what it absorbed, so that a run after a crash adds nothing.

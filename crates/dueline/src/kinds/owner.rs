@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use crate::limits::DUE_MS_MAX;
 use crate::store::Batch;
 use crate::timers::{DueTimer, Fired, RetryPolicy};
 
@@ -33,10 +34,12 @@ pub(crate) fn drained() -> Fired {
     Fired::Done(Batch::new())
 }
 
-/// The due that [`later`] gives: this one, but always another than the timer has. What a row stores as
-/// its owner's.
+/// The due that [`later`] gives: this one, but always another than the timer has, and never one that no
+/// timer can have. What a row stores as its owner's.
 pub(crate) fn later_due_ms(timer: &DueTimer, due_at_ms: u64) -> u64 {
-    due_at_ms.max(timer.due_at_ms().saturating_add(1))
+    due_at_ms
+        .max(timer.due_at_ms().saturating_add(1))
+        .min(DUE_MS_MAX)
 }
 
 /// The same timer later, its payload kept, always at another due than the one it had.

@@ -4,7 +4,8 @@ use crate::timers::TimerError;
 /// A change of a built-in kind that is planned and not committed yet.
 ///
 /// Append [`batch`](Self::batch) to one of your own and apply that once: both commit or neither does. If
-/// a guard is lost that is not one of yours, plan again. To commit it alone there is
+/// a guard is lost that is not one of yours, plan again. Several plans may share a batch unless two of them
+/// write the same row of a built-in kind: every store refuses that as `Invalid`. To commit it alone there is
 /// [`apply`](Self::apply).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "nothing happens until the batch is committed"]

@@ -4,6 +4,8 @@ use super::{Batch, Group, Key, Precondition, ScanRange, StoreError, Value, Write
 use crate::limits::{
     BATCH_BYTES_MAX, BATCH_OPS_MAX, KEY_BYTES_MAX, SCAN_RANGES_MAX, VALUE_BYTES_MAX,
 };
+use crate::mutants::{Mutant, planted};
+use crate::rows::{class, is_of_class};
 
 /// Checks the size of a key.
 ///
@@ -29,10 +31,11 @@ fn validate_value(value: &Value) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Checks a batch: operations, then bytes, then each key and value in list order.
+/// Checks a batch: operations, then bytes, then each key and value in list order, then that no row of a
+/// built-in kind is written twice.
 ///
 /// # Errors
-/// `Invalid` with the figure.
+/// `Invalid` with the figure, or with the key of the row.
 pub fn validate_batch(batch: &Batch) -> Result<(), StoreError> {
     if batch.ops() > BATCH_OPS_MAX {
         return Err(StoreError::invalid(format!(
@@ -62,7 +65,34 @@ pub fn validate_batch(batch: &Batch) -> Result<(), StoreError> {
             validate_value(value)?;
         }
     }
-    Ok(())
+    validate_plans(batch)
+}
+
+/// Refuses a batch that writes a row of a built-in kind twice: two plans were made of one reading of it,
+/// their guards agree, and the later write would undo the earlier one, an outcome or a count with it.
+fn validate_plans(batch: &Batch) -> Result<(), StoreError> {
+    if planted(Mutant::PlansOverwriteEachOther) {
+        return Ok(());
+    }
+    let mut written: Vec<&Key> = batch
+        .writes
+        .iter()
+        .map(Write::key)
+        .filter(|key| is_of_class(key, class::BUILT_IN))
+        .collect();
+    if written.len() < 2 {
+        return Ok(());
+    }
+    written.sort_unstable();
+    let twice = written.iter().zip(written.iter().skip(1));
+    match twice.into_iter().find(|(key, next)| key == next) {
+        None => Ok(()),
+        Some((key, _)) => Err(StoreError::invalid(format!(
+            "two plans of a batch write the same row of a built-in kind, {}: commit one, then plan the \
+             other",
+            key.escape_ascii()
+        ))),
+    }
 }
 
 /// Checks every batch of a group and returns how many at the front are sound, with the error of

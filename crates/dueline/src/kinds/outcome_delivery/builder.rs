@@ -53,7 +53,7 @@ impl fmt::Display for OutboxName {
 /// two operations more when it wakes an outbox that was empty or sleeps. So a batch of its own takes 96
 /// outcomes. A delivery that sleeps because of outcomes that failed is woken after a second, or when its
 /// sink allows it. All outcomes of one batch must go through
-/// one builder, as its guard is on the outbox.
+/// one builder, as its guard is on the outbox; a batch of two is refused as `Invalid`.
 #[derive(Debug)]
 #[must_use = "finish it and append its batch"]
 pub struct OutboxBuilder {

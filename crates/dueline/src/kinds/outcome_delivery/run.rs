@@ -6,7 +6,7 @@ use super::rows::{GONE, Gone, Pending, STATE, State};
 use super::sink::RunSummary;
 use super::{APPEND_WAKE_MS, OutboxName, ROWS_PER_RUN_MAX};
 use crate::kinds::observed::Observed;
-use crate::kinds::owner::drained;
+use crate::kinds::owner::{drained, later_due_ms};
 use crate::kinds::row::Row;
 use crate::limits::HANDLER_OPS_MAX;
 use crate::mutants::{Mutant, planted};
@@ -276,7 +276,7 @@ impl Ran {
 /// The timer again, always at another due than the one it had.
 fn reschedule(timer: &DueTimer, due_at_ms: u64, progress: &Progress, batch: Batch) -> Fired {
     Fired::Reschedule {
-        due_at_ms: due_at_ms.max(timer.due_at_ms().saturating_add(1)),
+        due_at_ms: later_due_ms(timer, due_at_ms),
         payload: progress.encode(),
         batch,
     }

@@ -59,7 +59,7 @@ impl Reconcile {
         if planted(Mutant::ReservationAbandonedEarly) {
             deadline_ms = row.commit_by_ms;
         }
-        if ctx.now_ms() < deadline_ms {
+        if time_ms(ctx, timer) < deadline_ms {
             let unchanged = observed.guard(Batch::new());
             return Ok(later(timer, deadline_ms, unchanged));
         }
@@ -88,6 +88,15 @@ impl Reconcile {
     }
 }
 
+/// What a timer may take for the time: its own due, which the store's clock has reached, while the clock of
+/// this process may be ahead of that. If this one is behind, its own time.
+fn time_ms(ctx: &TimerCtx<'_>, timer: &DueTimer) -> u64 {
+    if planted(Mutant::ReservationHurriedByClock) {
+        return ctx.now_ms();
+    }
+    ctx.now_ms().min(timer.due_at_ms())
+}
+
 /// What has ended goes when it was kept long enough. One that stays until it is forgotten needs no timer.
 fn purge(
     ctx: &TimerCtx<'_>,
@@ -98,7 +107,7 @@ fn purge(
     let unchanged = observed.guard(Batch::new());
     match row.kept_until_ms() {
         None => Fired::Done(unchanged),
-        Some(kept_until_ms) if ctx.now_ms() < kept_until_ms => {
+        Some(kept_until_ms) if time_ms(ctx, timer) < kept_until_ms => {
             later(timer, kept_until_ms, unchanged)
         }
         Some(kept_until_ms) => {

@@ -79,7 +79,7 @@
 //!
 //! # Limits
 //! An id has 1 to 96 bytes, a detail at most 32 KiB, a reason at most 255 bytes. A batch may end one
-//! reservation of an outbox.
+//! reservation of an outbox; one of two is refused as `Invalid`.
 
 mod ending;
 mod handler;

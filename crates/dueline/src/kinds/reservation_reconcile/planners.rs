@@ -23,7 +23,8 @@ use crate::timers::{Registration, Timer, TimerError, TimerKind, Timers, Tries, v
 pub enum Reserved {
     /// It waits to be settled.
     Made(Reservation),
-    /// There is one of that id, pending or ended. If it is the caller's, an earlier try was committed.
+    /// There is one of that id, pending or ended. If it is the caller's, which its detail may say, an earlier
+    /// try was committed.
     Exists(Reservation),
 }
 
@@ -57,7 +58,7 @@ pub enum Forgotten {
 /// it alone and starts over when a guard is lost, eight times at most. A planner reads through `reads`:
 /// the store, or in a handler the reads of its context.
 ///
-/// A batch may end one reservation of an outbox: two would tell it under one sequence.
+/// A batch may end one reservation of an outbox: two would tell it under one sequence, and are refused.
 #[derive(Clone, Debug)]
 pub struct Reservations {
     ending: Ending,

@@ -5,7 +5,7 @@ use super::tickets::Tried;
 use super::{TICKET_EXPIRY, Ticket, TicketId, Tickets};
 use crate::kinds::Planned;
 use crate::store::{Batch, Partition};
-use crate::timers::{Timer, TimerError, Tries};
+use crate::timers::{Timer, TimerError, Tries, validate_due};
 
 impl Tickets {
     /// Holds a ticket for at least this many milliseconds from now; never shortens it.
@@ -52,6 +52,7 @@ impl Tickets {
             return Ok(Planned::nothing(Changed::Expired(ticket)));
         }
         let until_ms = now_ms.saturating_add(ttl_ms);
+        validate_due(until_ms)?;
         if until_ms <= ticket.expires_at_ms() {
             return Ok(Planned {
                 batch: found.guard(Batch::new()),

@@ -5,7 +5,7 @@ use super::found::Found;
 use super::rows::Aside;
 use super::{End, SessionAbort, Ticket, TicketEvent, TicketId, Tickets};
 use crate::future::{BoxFuture, catch_panic, or_deadline};
-use crate::kinds::owner::{Turn, drained, later};
+use crate::kinds::owner::{Turn, drained, later, later_due_ms};
 use crate::mutants::{Mutant, planted};
 use crate::store::{StoreError, StoreErrorKind};
 use crate::timers::{
@@ -185,10 +185,7 @@ impl Expiry {
         error: &StoreError,
     ) -> Fired {
         let earlier = found.aside();
-        let due_at_ms = ctx
-            .now_ms()
-            .saturating_add(TICKET_SET_ASIDE_MS)
-            .max(timer.due_at_ms().saturating_add(1));
+        let due_at_ms = later_due_ms(timer, ctx.now_ms().saturating_add(TICKET_SET_ASIDE_MS));
         let aside = Aside {
             since_ms: earlier.as_ref().map_or(ctx.now_ms(), |row| row.since_ms),
             timer_due_ms: due_at_ms,
@@ -211,9 +208,7 @@ fn postponed(timer: &DueTimer, found: &Found) -> Result<Fired, StoreError> {
         return Ok(drained());
     };
     let mut record = ticket.record().clone();
-    record.timer_due_ms = record
-        .expires_at_ms
-        .max(timer.due_at_ms().saturating_add(1));
+    record.timer_due_ms = later_due_ms(timer, record.expires_at_ms);
     let due_at_ms = record.timer_due_ms;
     Ok(later(timer, due_at_ms, found.put_back(&record)))
 }

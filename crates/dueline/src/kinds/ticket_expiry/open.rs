@@ -32,6 +32,9 @@ impl Tickets {
     /// Plans the opening of a ticket: at most five preconditions and five writes, the ticket's timer
     /// among them. Look at the outcome before committing: if it is refused the batch is empty.
     ///
+    /// A batch may hold plans of several tickets only if no two count for the same resource or actor or
+    /// have one outbox: the store refuses others as `Invalid`.
+    ///
     /// # Errors
     /// As [`open`](Self::open), but never `Contended`.
     pub async fn plan_open(
