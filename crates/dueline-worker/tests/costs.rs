@@ -146,3 +146,19 @@ fn looks() {
     assert_eq!(newer, of(6, 0, 0, 0), "a new instance, its alarm sound");
     assert_eq!(spurious, of(6, 2, 1, 1), "an alarm for nothing");
 }
+
+#[test]
+fn the_hourly_alarm() {
+    let home = Home::new();
+    let driver = worn_in(&home);
+    home.schedule(&driver, B, "b", START_MS + 1_000);
+    let away = home.driver([(A, Registration::inline(notes(&Seen::default())))]);
+    let first = cost(&home, || {
+        home.next_alarm(&away).unwrap();
+    });
+    assert_eq!(
+        first,
+        of(0, 0, 1, 1),
+        "an alarm for a kind without a handler"
+    );
+}
