@@ -103,10 +103,10 @@
 //! | a batch without a timer | 0 | 1 | 0 | 1 |
 //! | an alarm that fires one timer | 7 | 3 | 1 | 1 |
 //! | an alarm that fires 32 in one group | 38 | 34 | 1 | 1 |
-//! | an alarm whose timer fails and waits for its retry | 22 | 6 | 2 | 1 |
-//! | an alarm with one call | 25 | 9 | 2 | 2 |
+//! | an alarm whose timer fails and waits for its retry | 14 | 6 | 2 | 1 |
+//! | an alarm with one call | 17 | 9 | 2 | 2 |
 //! | an alarm that finds nothing (a cancel leaves one) | 6 | 2 | 1 | 1 |
-//! | the hourly alarm for a kind without a handler | UNKNOWN |
+//! | the hourly alarm for a kind without a handler | 9 | 0 | 1 | 1 |
 //! | the entry of a request | 0 | 0 | 0, one read | 0 |
 //! | a new instance | 6 | 0 | 0, one read | 0 |
 //! | a new instance, made by its alarm | 6 | 1 | 1, one read | 1 |

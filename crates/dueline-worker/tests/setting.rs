@@ -11,7 +11,7 @@ use dueline::timers::{Policy, Registration, TickBudget, Timer, TimerKind};
 use dueline_worker::simulated::{AlarmEnd, StorageCall};
 use dueline_worker::{ObjectOptions, Start};
 use home::handlers::{Seen, notes};
-use home::{A, B, Home, START_MS};
+use home::{A, Home, START_MS};
 
 fn noting(seen: &Seen) -> [(TimerKind, Registration); 1] {
     [(A, Registration::inline(notes(seen)))]
