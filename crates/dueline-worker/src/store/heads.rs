@@ -36,7 +36,7 @@ impl ObjectStore {
         let is_first_enough = state.holds.is_empty();
         let limit = if is_first_enough { 1 } else { WAKES_PER_PAGE };
         let mut earliest: Option<u64> = None;
-        self.walk(state, kinds, u64::MAX, limit, |wake, held_ms| {
+        self.walk(state, kinds, u64::MAX, limit, &mut |wake, held_ms| {
             if earliest.is_some_and(|earliest| earliest <= wake.at_ms) {
                 return ControlFlow::Break(());
             }
@@ -55,7 +55,7 @@ impl ObjectStore {
     /// kind that runs here the next look at the heads is not later than it has to be.
     pub(super) fn alarm_head(&self, state: &mut State) -> Result<Option<u64>, StoreError> {
         let mut first = None;
-        self.walk(state, &KindSet::all(), u64::MAX, 1, |wake, _| {
+        self.walk(state, &KindSet::all(), u64::MAX, 1, &mut |wake, _| {
             first = Some(wake);
             ControlFlow::Break(())
         })?;
@@ -93,7 +93,7 @@ impl ObjectStore {
             kinds,
             now_ms,
             WAKES_PER_TICK,
-            |wake, held_ms| {
+            &mut |wake, held_ms| {
                 if held_ms > now_ms {
                     return ControlFlow::Continue(());
                 }
@@ -130,7 +130,7 @@ impl ObjectStore {
         kinds: &KindSet,
         until_ms: u64,
         limit: usize,
-        mut show: impl FnMut(Wake, u64) -> ControlFlow<()>,
+        show: &mut dyn FnMut(Wake, u64) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         let now = self.runtime.monotonic();
         let now_ms = self.runtime.now_ms();
