@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 /// What an object cannot be asked for: it is never closed, it has one thread, and a panic is not caught in it.
-const NOT_HERE: [(&str, &str); 5] = [
+const NOT_HERE: [(&str, &str); 6] = [
     ("reopen", "an_unclean_stop_is_known"),
     ("publication_recheck", "a_release_in_doubt_happens_once"),
+    ("publication_recheck", "a_gate_that_panics_loses_nothing"),
     (
         "outcome_delivery",
         "a_panic_of_the_sink_is_a_failure_of_the_outcome",

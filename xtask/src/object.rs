@@ -42,6 +42,18 @@ const FILES_AT_A_TIME: &str = "--test-concurrency=4";
 /// What an object loads at a cold start, at most, after gzip.
 const GZIP_BYTES_MAX: u64 = 150_000;
 const NODE_MIN: u32 = 20;
+/// What is compiled against the package: each by the `tsconfig.json` in its folder, or by the file.
+const PROJECTS: &[&str] = &[
+    "test/worker",
+    "test/node",
+    "test/clock",
+    "bench/worker",
+    "bench/node",
+    "examples",
+    "examples/tsconfig.test.json",
+];
+/// What Node's test runner runs in plain Node, where a loader stands in for the platform's modules.
+const CLOCK_TESTS: &[&str] = &["dist-test/clock", "dist-examples"];
 
 pub(crate) const USAGE: &str = "object --bench";
 
@@ -91,13 +103,16 @@ fn build() -> Result<String, Failure> {
     shrink()?;
     let size = size()?;
     // A test whose source is gone would run on from its compiled form.
-    for folder in ["dist", "dist-test", "dist-bench"].map(|name| package().join(name)) {
+    for folder in
+        ["dist", "dist-test", "dist-bench", "dist-examples"].map(|name| package().join(name))
+    {
         if folder.exists() {
             fs::remove_dir_all(&folder)
                 .map_err(|error| format!("{} could not be emptied: {error}", folder.display()))?;
         }
     }
     compile(".")?;
+    compile("testing")?;
     for file in [".js", ".d.ts", "_bg.wasm"].map(|end| format!("{MODULE}{end}")) {
         copy(
             &package().join("src/generated"),
@@ -108,19 +123,25 @@ fn build() -> Result<String, Failure> {
     compiler.cargo("build", SUITE_BUILD)?;
     let built = compiler.artefacts(SUITE_PROFILE);
     bind(&bindgen, &built, SUITE, "dist-test/suite")?;
-    for project in ["test/worker", "test/node", "bench/worker", "bench/node"] {
+    for project in PROJECTS {
         compile(project)?;
     }
     Ok(size)
 }
 
 fn test() -> Result<TestCounts, Failure> {
-    let files = package().join("dist-test/node");
-    let folder = files.to_string_lossy();
-    let (lines, success) = run_and_keep(in_package(command(
-        "node",
-        &["--test", "--test-reporter=spec", FILES_AT_A_TIME, &folder],
-    )))?;
+    let register = "--import=@dueline/durable-object/testing/register";
+    let mut tests = run_tests(register, CLOCK_TESTS)?;
+    let in_workerd = run_tests("--no-warnings", &["dist-test/node"])?;
+    tests.passed += in_workerd.passed;
+    tests.ignored += in_workerd.ignored;
+    Ok(tests)
+}
+
+fn run_tests(word: &str, folders: &[&str]) -> Result<TestCounts, Failure> {
+    let mut words = vec![word, "--test", "--test-reporter=spec", FILES_AT_A_TIME];
+    words.extend(folders);
+    let (lines, success) = run_and_keep(in_package(command("node", &words)))?;
     let counts = counts(&lines);
     if !success || counts.failed > 0 {
         return Err(Failure {
@@ -219,6 +240,19 @@ fn bind(bindgen: &Path, built: &Path, name: &str, out: &str) -> Result<(), Failu
     write(&script, &text.replacen("import source ", "import ", 1))
 }
 
+/// What the compiler and wasm-bindgen make use of. With all that the optimizer knows it would write what only
+/// the newest engines read.
+const FEATURES: &[&str] = &[
+    "--mvp-features",
+    "--enable-mutable-globals",
+    "--enable-sign-ext",
+    "--enable-nontrapping-float-to-int",
+    "--enable-bulk-memory",
+    "--enable-bulk-memory-opt",
+    "--enable-multivalue",
+    "--enable-reference-types",
+];
+
 /// What the optimizer of modules still finds. It must leave traps alone: the package recovers from them.
 fn shrink() -> Result<(), Failure> {
     let tool = package().join("node_modules/binaryen/bin/wasm-opt");
@@ -226,7 +260,7 @@ fn shrink() -> Result<(), Failure> {
     let (tool, module) = (tool.to_string_lossy(), module.to_string_lossy());
     let words = [&*tool, "-Os", "--strip-target-features"];
     let mut shrink = command("node", &words);
-    shrink.args(["--all-features", &module, "-o", &module]);
+    shrink.args(FEATURES).args([&*module, "-o", &module]);
     run(shrink)
 }
 

@@ -3,13 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use dueline::rows::class;
 use dueline::store::{Batch, Key, Partition, Value, Write};
 use dueline::timers::{Registration, TimerKind, Timers};
+use dueline::{BoxFuture, MaybeSend};
 use dueline_testkit::model::{Random, Source};
 
 use crate::{
@@ -31,7 +30,7 @@ pub const SCENARIOS: [(&str, MakeScenario); 6] = [
 ];
 
 /// What the client asks for, as a task.
-pub type Ask = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub type Ask = BoxFuture<'static, ()>;
 
 /// How often each thing has happened in all histories together: a rule that never had a case shows
 /// nothing.
@@ -63,7 +62,7 @@ impl Tally {
 pub type Rows = BTreeMap<Key, Value>;
 
 /// A kind under a storm.
-pub trait Scenario: Send {
+pub trait Scenario: MaybeSend {
     /// Where it happens; more than one for a kind that reaches over partitions.
     fn partitions(&self) -> Vec<Partition> {
         vec![Partition::new("p").unwrap()]
@@ -74,6 +73,11 @@ pub trait Scenario: Send {
 
     /// Whether some pages are short, as the contract allows.
     fn has_short_pages(&self) -> bool {
+        false
+    }
+
+    /// Whether its rules hold only while the store's clock is never set back.
+    fn needs_growing_store_time(&self) -> bool {
         false
     }
 

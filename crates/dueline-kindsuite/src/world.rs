@@ -13,6 +13,7 @@ use dueline::store::{
 use dueline::timers::{
     Counts, Engine, Registration, Registry, RunReport, TickBudget, TimerKind, Timers, run_due,
 };
+use dueline_testkit::model::Tasks;
 use dueline_testkit::{CallCounts, FaultStore, ManualClock, block_on, test_runtime};
 
 /// Makes a fresh store that goes by this clock.
@@ -130,6 +131,28 @@ impl World {
             }
             tick.report
         })
+    }
+
+    /// A tick whose runs hang: whenever something sleeps, this much time passes.
+    pub fn tick_as_time_passes(&self, engine: &Engine, step_ms: u64) -> Counts {
+        let (engine, partition) = (engine.clone(), self.partition.clone());
+        let mut tasks = Tasks::new();
+        tasks.spawn(0, async move {
+            let tick = run_due(&engine, &partition, TickBudget::default()).await;
+            let mut total = tick.report.total;
+            for call in tick.calls {
+                total.add(&engine.settle(call.run().await).await);
+            }
+            total
+        });
+        loop {
+            if let Some((_, counts)) = tasks.step(0) {
+                return counts;
+            }
+            if self.clock.sleepers() > 0 {
+                self.advance_ms(step_ms);
+            }
+        }
     }
 
     /// Ticks until one does nothing, at most this many times.

@@ -49,6 +49,7 @@ dueline_kindsuite::on_stores!(outcome_delivery;
     a_purged_outcome_is_gone,
     an_outcome_can_be_set_aside_by_hand,
     a_row_that_does_not_decode_is_set_aside_and_starves_nobody,
+    a_key_of_no_outcome_ends_no_list,
     a_row_of_a_later_version_waits_among_the_dead_for_a_later_binary,
     many_rows_that_do_not_decode_starve_nobody,
     a_row_too_large_to_be_set_aside_stays_and_starves_nobody,

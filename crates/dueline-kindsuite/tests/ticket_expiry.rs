@@ -7,6 +7,7 @@ mod support;
 dueline_kindsuite::on_stores!(ticket_expiry;
     a_ticket_is_opened_with_its_timer_and_counted,
     open_tickets_are_listed_in_the_order_of_their_opening,
+    a_key_of_no_ticket_ends_no_list,
     the_same_request_gets_the_same_ticket,
     another_request_under_the_key_is_refused,
     a_key_is_free_when_its_ticket_has_ended,

@@ -1,11 +1,9 @@
 //! SQL over `ctx.storage.sql`.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use dueline::ordered::OrderedMap;
 use dueline::runtime::Clock;
 use dueline::sql::{RowSink, SqlConn, SqlParam, SqlRow, with_table_prefix};
 use dueline::store::StoreError;
@@ -13,6 +11,7 @@ use js_sys::{Array, JsString, Uint8Array};
 use wasm_bindgen::prelude::*;
 
 use crate::errors::{store_error, unavailable};
+use crate::literals::Literals;
 use crate::platform::{Cursor, Sql};
 
 /// In front of the names of the engine's tables: the object's application has tables too.
@@ -21,8 +20,8 @@ const PREFIX: &str = "dueline_";
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
 thread_local! {
-    /// The statements as JavaScript has them, by the address of their text: there are a few dozen.
-    static STATEMENTS: RefCell<OrderedMap<usize, JsString>> = const { RefCell::new(OrderedMap::new()) };
+    /// The statements with the names of the object's tables: there are a few dozen.
+    static STATEMENTS: Literals = const { Literals::new() };
 }
 
 /// The database of an object for the length of one call.
@@ -37,11 +36,10 @@ impl<'a> Connection<'a> {
     }
 
     fn run(&self, sql: &'static str, params: &[SqlParam<'_>]) -> Result<Cursor, StoreError> {
-        let statement = STATEMENTS.with_borrow_mut(|known| {
-            let statement = known
-                .entry(sql.as_ptr() as usize)
-                .or_insert_with(|| JsString::from(with_table_prefix(sql, PREFIX).as_str()));
-            statement.clone()
+        let statement = STATEMENTS.with(|statements| {
+            statements.of(sql, |sql| {
+                JsString::from(with_table_prefix(sql, PREFIX).as_str())
+            })
         });
         let bindings = Array::new();
         for param in params {

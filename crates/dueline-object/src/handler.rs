@@ -5,14 +5,14 @@ use std::rc::Rc;
 
 use dueline::BoxFuture;
 use dueline::timers::{DetachedHandler, DueTimer, Fired, HandlerError, TimerCtx, TimerHandler};
-use js_sys::Promise;
+use js_sys::{Promise, Uint8Array};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
 use crate::errors::text_of;
+use crate::outcome::Said;
 use crate::outcome::Scheduling;
-use crate::platform::{Host, Outcome};
-use crate::records::due_timer;
+use crate::platform::Host;
 
 /// The handler of a kind, as the host has it.
 #[derive(Clone)]
@@ -44,17 +44,41 @@ impl<'h> Run<'h> {
         }
     }
 
+    /// Hands a timer to its handler, or with a call's output to what settles it.
+    fn hand_over(
+        &self,
+        timer: &DueTimer,
+        now_ms: u64,
+        output: Option<&JsValue>,
+    ) -> Result<JsValue, JsValue> {
+        let (host, kind, run) = (self.host, timer.kind().0, self.number);
+        let reference = Uint8Array::from(timer.reference().as_ref());
+        let is_named = timer.is_named();
+        let payload = Uint8Array::from(timer.payload().as_ref());
+        let (due_at, now) = (timer.due_at_ms() as f64, now_ms as f64);
+        let (attempt, generation) = (u32::from(timer.attempt()), timer.generation());
+        let error = timer.last_error().map(|failure| failure.error.as_str());
+        match output {
+            None => host.run(
+                kind, run, reference, is_named, payload, due_at, now, attempt, generation, error,
+            ),
+            Some(output) => host.settle(
+                output, kind, run, reference, is_named, payload, due_at, now, attempt, generation,
+                error,
+            ),
+        }
+    }
+
     /// What the host returned, awaited if it is a promise.
-    async fn outcome(&mut self, said: Result<JsValue, JsValue>) -> Result<Outcome, HandlerError> {
-        let said = match said {
-            Ok(said) => match said.dyn_into::<Promise>() {
-                Ok(promise) => JsFuture::from(promise).await,
-                Err(value) => Ok(value),
-            },
-            Err(thrown) => Err(thrown),
+    async fn said(&mut self, returned: Result<JsValue, JsValue>) -> Result<Said, HandlerError> {
+        let said = match returned {
+            Ok(value) if value.is_instance_of::<Promise>() => {
+                JsFuture::from(value.unchecked_into::<Promise>()).await
+            }
+            other => other,
         };
         self.is_over = true;
-        said.map(JsCast::unchecked_into)
+        said.map(Said::from)
             .map_err(|thrown| HandlerError::new(text_of(&thrown)))
     }
 }
@@ -78,10 +102,15 @@ impl HostHandler {
             .ok_or_else(|| HandlerError::uncharged("the object is not open yet"))
     }
 
-    async fn run(&self, ctx: &TimerCtx<'_>, timer: &DueTimer) -> Result<Outcome, HandlerError> {
+    async fn run(
+        &self,
+        ctx: &TimerCtx<'_>,
+        timer: &DueTimer,
+        output: Option<&JsValue>,
+    ) -> Result<Said, HandlerError> {
         let mut run = Run::new(&self.host);
-        let said = self.host.run(&due_timer(timer, run.number, ctx.now_ms()));
-        run.outcome(said).await
+        let returned = run.hand_over(timer, ctx.now_ms(), output);
+        run.said(returned).await
     }
 }
 
@@ -92,8 +121,8 @@ impl TimerHandler for HostHandler {
         timer: &'a DueTimer,
     ) -> BoxFuture<'a, Result<Fired, HandlerError>> {
         Box::pin(async move {
-            let outcome = self.run(ctx, timer).await?;
-            self.scheduling()?.fired(timer, &outcome).await
+            let said = self.run(ctx, timer, None).await?;
+            self.scheduling()?.fired(timer, said).await
         })
     }
 }
@@ -107,7 +136,10 @@ impl DetachedHandler for HostHandler {
         timer: &'a DueTimer,
     ) -> BoxFuture<'a, Result<JsValue, HandlerError>> {
         Box::pin(async move {
-            let outcome = self.run(ctx, timer).await?;
+            let outcome = match self.run(ctx, timer, None).await? {
+                Said::More(outcome) => outcome,
+                Said::Done { .. } => return Err(HandlerError::new("a call brought nothing back")),
+            };
             match outcome.said().as_str() {
                 "output" => Ok(outcome.output()),
                 // Said before the settling could: it stands for the call's failure.
@@ -126,11 +158,8 @@ impl DetachedHandler for HostHandler {
         output: &'a JsValue,
     ) -> BoxFuture<'a, Result<Fired, HandlerError>> {
         Box::pin(async move {
-            let mut run = Run::new(&self.host);
-            let view = due_timer(timer, run.number, ctx.now_ms());
-            let said = self.host.settle(&view, output);
-            let outcome = run.outcome(said).await?;
-            self.scheduling()?.fired(timer, &outcome).await
+            let said = self.run(ctx, timer, Some(output)).await?;
+            self.scheduling()?.fired(timer, said).await
         })
     }
 }

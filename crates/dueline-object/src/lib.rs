@@ -13,7 +13,7 @@
 //! | `clocks` | time, sleep, entropy |
 //! | `handler`, `outcome` | a handler in JavaScript as a handler of the engine |
 //! | `object`, `verbs`, `kinds` | what the package calls |
-//! | `records`, `errors` | what it is given back |
+//! | `records`, `literals`, `errors` | what it is given back |
 //! | `suite_storage` | the same storage without a host, for suites of tests |
 //!
 //! # Numbers and bytes
@@ -42,6 +42,7 @@ mod connection;
 mod errors;
 mod handler;
 mod kinds;
+mod literals;
 mod object;
 mod outcome;
 mod platform;

@@ -9,7 +9,7 @@ use dueline::sql::SizeLimit;
 use dueline::store::{Partition, StoreError};
 use dueline::timers::{Registry, TickBudget};
 use dueline_worker::{AlarmInfo, ObjectDriver, ObjectOptions, ObjectStorage, Restored, Start};
-use js_sys::{Array, Promise};
+use js_sys::{Array, JsString, Promise};
 use wasm_bindgen::prelude::*;
 
 use crate::clocks::runtime;
@@ -42,7 +42,7 @@ impl ObjectCore {
     /// Opens the timers of an object: creates or migrates its tables, allots kinds to new names, sets the
     /// alarm if it is missing. A promise of an `ObjectCore`.
     pub fn open(storage: Storage, host: Host, kinds: &Array, settings: &ObjectSettings) -> Promise {
-        let options = options_of(settings);
+        let options = options_of(settings, kinds.length());
         let start = if settings.is_after_trap() {
             Start::AfterTrap
         } else {
@@ -101,7 +101,7 @@ impl ObjectCore {
     pub fn kind_numbers(&self) -> JsValue {
         let mut record = Record::new();
         for (name, kind) in self.kinds.iter() {
-            record = record.number(name, kind.0.into());
+            record = record.named(&JsString::from(name), f64::from(kind.0));
         }
         record.done()
     }
@@ -152,13 +152,16 @@ impl ObjectCore {
     }
 }
 
-fn options_of(settings: &ObjectSettings) -> ObjectOptions {
+/// Without a word about it each of the kinds has an equal share of a tick: the only kind of an object has
+/// all of it, since nobody else waits.
+fn options_of(settings: &ObjectSettings, kinds: u32) -> ObjectOptions {
     let default = ObjectOptions::default();
+    let max_fired = settings.max_fired().unwrap_or(default.budget.max_fired);
+    let share = max_fired.div_ceil(kinds.max(1));
+    let share = share.max(default.budget.max_per_kind);
     let budget = TickBudget {
-        max_fired: settings.max_fired().unwrap_or(default.budget.max_fired),
-        max_per_kind: settings
-            .max_per_kind()
-            .unwrap_or(default.budget.max_per_kind),
+        max_fired,
+        max_per_kind: settings.max_per_kind().unwrap_or(share),
         max_scanned: settings.max_scanned().unwrap_or(default.budget.max_scanned),
         max_elapsed_ms: settings
             .max_elapsed_ms()

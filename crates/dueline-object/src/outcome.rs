@@ -17,13 +17,34 @@ pub(crate) struct Scheduling {
     pub(crate) partition: Partition,
 }
 
+/// What the host says of a run.
+pub(crate) enum Said {
+    /// The timer is done. Most are, so this has no object of its own.
+    Done {
+        effects: Option<f64>,
+    },
+    More(Outcome),
+}
+
+impl From<JsValue> for Said {
+    fn from(said: JsValue) -> Self {
+        match said.as_f64() {
+            Some(effects) => Self::Done {
+                effects: (effects > 0.0).then_some(effects),
+            },
+            None => Self::More(said.unchecked_into()),
+        }
+    }
+}
+
 impl Scheduling {
-    /// What becomes of a timer by this outcome.
-    pub(crate) async fn fired(
-        &self,
-        timer: &DueTimer,
-        outcome: &Outcome,
-    ) -> Result<Fired, HandlerError> {
+    /// What becomes of a timer by what was said.
+    pub(crate) async fn fired(&self, timer: &DueTimer, said: Said) -> Result<Fired, HandlerError> {
+        let outcome = match said {
+            Said::Done { effects } => return Ok(Fired::Done(marked(effects))),
+            Said::More(outcome) => outcome,
+        };
+        let outcome = &outcome;
         let reason = || outcome.reason().unwrap_or_default();
         match outcome.said().as_str() {
             "done" => Ok(Fired::Done(self.effects(outcome).await?)),
@@ -50,14 +71,18 @@ impl Scheduling {
 
     /// The batch of an outcome's effects and of the timers that go with them.
     async fn effects(&self, outcome: &Outcome) -> Result<Batch, HandlerError> {
-        let mut batch = Batch::new();
-        if let Some(number) = outcome.effects() {
-            batch.writes.push(effect_mark(number as u64));
-        }
+        let mut batch = marked(outcome.effects());
         for wanted in outcome.schedules().iter().flat_map(js_sys::Array::iter) {
             let wanted: Wanted = wanted.unchecked_into();
             let policy = policy_of(&wanted.policy())?;
-            let timer = timer_of(&wanted);
+            let payload = wanted.payload().to_vec();
+            let timer = timer_of(
+                wanted.kind(),
+                wanted.reference(),
+                wanted.is_named(),
+                wanted.due_at(),
+                payload,
+            );
             let planned = self.timers.plan(&self.partition, &timer, policy).await?;
             batch = batch.append(planned.batch);
         }
@@ -65,20 +90,31 @@ impl Scheduling {
     }
 }
 
+/// A batch with the mark of the effects of this number.
+fn marked(effects: Option<f64>) -> Batch {
+    let mut batch = Batch::new();
+    if let Some(number) = effects {
+        batch.writes.push(effect_mark(number as u64));
+    }
+    batch
+}
+
 /// A time or a span in whole milliseconds; the package has looked at its range.
 pub(crate) fn time_of(ms: f64) -> u64 {
     ms as u64
 }
 
-pub(crate) fn timer_of(wanted: &Wanted) -> Timer {
-    let timer = Timer::new(TimerKind(wanted.kind()), wanted.reference())
-        .due_at(time_of(wanted.due_at()))
-        .payload(wanted.payload().to_vec());
-    if wanted.is_named() {
-        timer.named()
-    } else {
-        timer
-    }
+pub(crate) fn timer_of(
+    kind: u8,
+    reference: String,
+    is_named: bool,
+    due_at: f64,
+    payload: Vec<u8>,
+) -> Timer {
+    let timer = Timer::new(TimerKind(kind), reference)
+        .due_at(time_of(due_at))
+        .payload(payload);
+    if is_named { timer.named() } else { timer }
 }
 
 pub(crate) fn policy_of(policy: &str) -> Result<Policy, TimerError> {

@@ -59,14 +59,45 @@ extern "C" {
     #[derive(Clone, Debug)]
     pub type Host;
 
-    /// Runs the handler of a kind. Returns an [`Outcome`] or a promise of one; a failed handler is an
-    /// outcome too.
+    /// Runs the handler of a kind: of a due timer, whose parts are handed over one by one because an object
+    /// would cost a call for each of them. `run` is the number of this run.
+    ///
+    /// Returns what was said, or a promise of it: a number if the timer is done, that of its effects or 0
+    /// without any; else an [`Outcome`]. A failed handler is an outcome too.
     #[wasm_bindgen(method, catch)]
-    pub fn run(this: &Host, run: &JsValue) -> Result<JsValue, JsValue>;
+    #[allow(clippy::too_many_arguments, reason = "see above")]
+    pub fn run(
+        this: &Host,
+        kind: u8,
+        run: f64,
+        reference: Uint8Array,
+        is_named: bool,
+        payload: Uint8Array,
+        due_at: f64,
+        now: f64,
+        attempt: u32,
+        generation: u64,
+        last_error: Option<&str>,
+    ) -> Result<JsValue, JsValue>;
 
-    /// Decides what becomes of a timer whose call has come back with this. As [`run`](Host::run).
+    /// Decides what becomes of a timer whose call has come back with this. The rest as of
+    /// [`run`](Host::run).
     #[wasm_bindgen(method, catch)]
-    pub fn settle(this: &Host, run: &JsValue, output: &JsValue) -> Result<JsValue, JsValue>;
+    #[allow(clippy::too_many_arguments, reason = "see above")]
+    pub fn settle(
+        this: &Host,
+        output: &JsValue,
+        kind: u8,
+        run: f64,
+        reference: Uint8Array,
+        is_named: bool,
+        payload: Uint8Array,
+        due_at: f64,
+        now: f64,
+        attempt: u32,
+        generation: u64,
+        last_error: Option<&str>,
+    ) -> Result<JsValue, JsValue>;
 
     /// A run is over for the engine: at its deadline, or cut.
     #[wasm_bindgen(method)]

@@ -2,11 +2,13 @@
 
 use dueline::rows::Failure;
 use dueline::timers::{
-    Cancelled, DeadView, DueTimer, LaneSummary, ScheduleOutcome, Scheduled, TimerKind, TimerView,
+    Cancelled, DeadView, LaneSummary, ScheduleOutcome, Scheduled, TimerKind, TimerView,
 };
 use dueline_worker::AlarmReport;
-use js_sys::{Object, Reflect, Uint8Array};
+use js_sys::{JsString, Object, Reflect, Uint8Array};
 use wasm_bindgen::prelude::*;
+
+use crate::literals::literal;
 
 /// A plain object that is being filled.
 pub(crate) struct Record(Object);
@@ -16,14 +18,23 @@ impl Record {
         Self(Object::new())
     }
 
-    pub(crate) fn with(self, name: &str, value: impl Into<JsValue>) -> Self {
+    pub(crate) fn with(self, name: &'static str, value: impl Into<JsValue>) -> Self {
+        self.named(&literal(name), value)
+    }
+
+    pub(crate) fn named(self, name: &JsString, value: impl Into<JsValue>) -> Self {
         // A plain object takes every property.
-        let _ = Reflect::set(&self.0, &JsValue::from_str(name), &value.into());
+        let _ = Reflect::set(&self.0, name, &value.into());
         self
     }
 
+    /// A word of a closed set.
+    fn word(self, name: &'static str, word: &'static str) -> Self {
+        self.with(name, literal(word))
+    }
+
     /// A number below 2^53.
-    pub(crate) fn number(self, name: &str, value: u64) -> Self {
+    pub(crate) fn number(self, name: &'static str, value: u64) -> Self {
         self.with(name, JsValue::from_f64(value as f64))
     }
 
@@ -58,22 +69,6 @@ impl Record {
     }
 }
 
-/// A due timer for its handler. `run` is the number of this run.
-pub(crate) fn due_timer(timer: &DueTimer, run: f64, now_ms: u64) -> JsValue {
-    Record::new()
-        .kind(timer.kind())
-        .with("run", run)
-        .reference(timer.reference())
-        .with("isNamed", timer.is_named())
-        .payload(timer.payload())
-        .number("dueAt", timer.due_at_ms())
-        .number("now", now_ms)
-        .number("attempt", timer.attempt().into())
-        .generation(timer.generation())
-        .failure(timer.last_error())
-        .done()
-}
-
 pub(crate) fn timer_view(view: &TimerView, now_ms: u64) -> JsValue {
     Record::new()
         .kind(view.kind)
@@ -81,7 +76,7 @@ pub(crate) fn timer_view(view: &TimerView, now_ms: u64) -> JsValue {
         .with("isNamed", view.named)
         .number("dueAt", view.due_at_ms)
         .number("nextAt", view.next_at_ms)
-        .with("state", view.state_at(now_ms).as_str())
+        .word("state", view.state_at(now_ms).as_str())
         .number("attempt", view.attempt.into())
         .generation(view.generation)
         .payload(&view.payload)
@@ -95,7 +90,7 @@ pub(crate) fn dead_view(view: &DeadView) -> JsValue {
         .kind(view.kind)
         .reference(&view.reference)
         .with("isNamed", view.named)
-        .with("reason", view.reason.as_str())
+        .word("reason", view.reason.as_str())
         .number("deadAt", view.dead_at_ms)
         .number("dueAt", view.due_at_ms)
         .number("attempt", view.attempt.into())
@@ -134,14 +129,14 @@ pub(crate) fn scheduled(scheduled: &Scheduled) -> JsValue {
     Record::new()
         .generation(scheduled.generation)
         .number("dueAt", scheduled.due_at_ms)
-        .with("state", scheduled.state.as_str())
-        .with("outcome", outcome)
+        .word("state", scheduled.state.as_str())
+        .word("outcome", outcome)
         .done()
 }
 
 pub(crate) fn cancelled(cancelled: &Cancelled) -> JsValue {
     Record::new()
-        .with("state", cancelled.state.as_str())
+        .word("state", cancelled.state.as_str())
         .generation(cancelled.generation)
         .done()
 }

@@ -13,15 +13,28 @@ use wasm_bindgen::prelude::*;
 use crate::errors::thrown_timer_error;
 use crate::object::ObjectCore;
 use crate::outcome::{Scheduling, policy_of, time_of, timer_of};
-use crate::platform::{Host, Wanted};
+use crate::platform::Host;
 use crate::records::{Record, cancelled, dead_view, lane_summary, scheduled, timer_view};
 use crate::tasks::promise;
 
 #[wasm_bindgen]
 impl ObjectCore {
     /// Schedules a timer; with a generation only in the place of that one. Of what was scheduled.
-    pub fn schedule(&self, wanted: &Wanted, if_match: Option<String>) -> Promise {
-        let (timer, policy) = (timer_of(wanted), wanted.policy());
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "an object would cost a call for each of its parts"
+    )]
+    pub fn schedule(
+        &self,
+        kind: u8,
+        reference: String,
+        is_named: bool,
+        due_at: f64,
+        payload: Vec<u8>,
+        policy: String,
+        if_match: Option<String>,
+    ) -> Promise {
+        let timer = timer_of(kind, reference, is_named, due_at, payload);
         self.verb(|Scheduling { timers, partition }| {
             Box::pin(async move {
                 let done = match generation_of(if_match)? {
@@ -239,7 +252,7 @@ fn answered(host: &Host, verb: VerbFuture) -> Promise {
     promise(host, Box::pin(answer))
 }
 
-fn paged(name: &str, page: impl Into<JsValue>, next: Option<String>) -> JsValue {
+fn paged(name: &'static str, page: impl Into<JsValue>, next: Option<String>) -> JsValue {
     let record = Record::new().with(name, page);
     match next {
         Some(next) => record.with("next", next),

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use dueline::BoxFuture;
 use dueline::store::{Batch, Partition};
 use dueline::timers::{Registry, TimerKind, Timers};
-use dueline_kindsuite::scenario::{SCENARIOS, Tally, Watched};
+use dueline_kindsuite::scenario::{SCENARIOS, Scenario, Tally, Watched};
 use dueline_testkit::model::{Random, Source};
 
 use crate::plan::{Action, Deed, Plan};
@@ -32,6 +32,20 @@ pub fn move_into(plan: &mut Plan) {
         action.at_us = action.at_us.saturating_mul(stretch);
     }
     let nodes = plan.world.nodes.len() as u64;
+    if made(scenario, &Tally::default())
+        .1
+        .needs_growing_store_time()
+    {
+        let is_remote = plan.world.is_remote;
+        for action in &mut plan.actions {
+            // The store has the number behind the last node, or goes by the clock of the only one.
+            if let Deed::Jump { node, by_ms } = &mut action.deed
+                && (*node >= nodes || !is_remote)
+            {
+                *by_ms = by_ms.saturating_abs();
+            }
+        }
+    }
     let mut at_us = 0;
     for _ in 0..random.pick(&[20, 60, 120]) {
         if random.chance(60) {
@@ -68,11 +82,7 @@ impl Play {
     /// The scenario of this number.
     pub fn new(number: usize) -> Self {
         let tally = Tally::default();
-        let (name, make) = SCENARIOS
-            .into_iter()
-            .nth(number % COUNT)
-            .unwrap_or(SCENARIOS[0]);
-        let scenario = make(&tally);
+        let (name, scenario) = made(number, &tally);
         Self {
             name,
             tally,
@@ -152,6 +162,12 @@ impl Play {
             .map(|what| format!("{}: {what}", self.name));
         named.collect()
     }
+}
+
+/// The name of this scenario, and a fresh one.
+fn made(number: usize, tally: &Tally) -> (&'static str, Box<dyn Scenario>) {
+    let named = SCENARIOS.get(number % COUNT).unwrap_or(&SCENARIOS[0]);
+    (named.0, (named.1)(tally))
 }
 
 fn lock(watched: &Mutex<Watched>) -> MutexGuard<'_, Watched> {

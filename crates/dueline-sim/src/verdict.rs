@@ -40,8 +40,9 @@ pub fn judge(plan: &Plan) -> Verdict {
                 checkers.take(event);
             }
             let found = checkers.end();
-            let applies =
-                |it: &&Broken| plan.world.scenario.is_none() || it.invariant != Invariant::I1;
+            let applies = |it: &&Broken| {
+                plan.world.scenario.is_none() || !NEED_SCRIPTS.contains(&it.invariant)
+            };
             broken.extend(found.iter().filter(applies).map(ToString::to_string));
             Verdict {
                 broken,

@@ -126,6 +126,8 @@
 //!   durably, the call runs outside the tick, its settling commits under the claim.
 //! * **Commit many timers at a time**: [`timers::Registration::group_max`]. The results are those
 //!   of one at a time; the commits are fewer.
+//! * **Take a kind that is there already** (leases, holds, quotas, an outbox, reservations, a release
+//!   gate): [`kinds`].
 //! * **Retry your way**: [`timers::RetryPolicy`] per kind or per timer;
 //!   [`timers::Fired::Retry`] with a delay for one run. After the last attempt the timer is dead,
 //!   with its error: `dead`, `requeue`, `purge`.

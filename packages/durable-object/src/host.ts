@@ -4,6 +4,7 @@ import type { Detached, DueTimer, Inline } from "./handlers.js";
 import type { Instance } from "./instance.js";
 import { Outcome, type Effects, type FollowUp, type Together } from "./outcomes.js";
 import { decodeName, decodePayload, encodePayload } from "./payload.js";
+import { Running } from "./running.js";
 import type { Payloads, Policy } from "./types.js";
 
 const FOLLOW_UPS_MAX = 20;
@@ -14,19 +15,19 @@ export interface HostKind {
   readonly kind: Inline<unknown> | Detached<unknown>;
 }
 
-/** A due timer as the core shows it. */
-interface CoreTimer {
-  readonly kind: number;
-  readonly run: number;
-  readonly reference: Uint8Array;
-  readonly isNamed: boolean;
-  readonly payload: Uint8Array;
-  readonly dueAt: number;
-  readonly now: number;
-  readonly attempt: number;
-  readonly generation: string;
-  readonly lastError?: string;
-}
+/** A due timer as the core hands it over. */
+export type CoreTimer = [
+  kind: number,
+  run: number,
+  reference: Uint8Array,
+  isNamed: boolean,
+  payload: Uint8Array,
+  dueAt: number,
+  now: number,
+  attempt: number,
+  generation: bigint,
+  lastError: string | undefined,
+];
 
 /** A timer to be scheduled, as the core reads it. */
 export interface CoreWanted {
@@ -50,6 +51,9 @@ interface CoreOutcome {
   readonly output?: unknown;
 }
 
+/** What was said of a run. A timer that is just done is the number of its effects, 0 without any. */
+type CoreSaid = number | CoreOutcome;
+
 /** What one object does for the core: its handlers, its effects, its waits. */
 export class ObjectHost {
   readonly #instance: Instance;
@@ -57,7 +61,7 @@ export class ObjectHost {
   readonly #kinds = new Map<number, HostKind>();
   readonly #numbers = new Map<string, number>();
   readonly #effects = new Map<number, { readonly kind: string; readonly effects: Effects }>();
-  readonly #runs = new Map<number, AbortController>();
+  readonly #runs = new Map<number, Running>();
   readonly #sleeps = new Map<Promise<void>, ReturnType<typeof setTimeout>>();
   #lastEffect = 0;
   #isInEffects = false;
@@ -92,24 +96,25 @@ export class ObjectHost {
 
   // What the core calls.
 
-  async run(timer: CoreTimer): Promise<CoreOutcome> {
-    return this.#running(timer, async (kind, due) => {
-      if (kind.kind.call === undefined) {
-        return this.#outcome(kind.name, await kind.kind.run(due), due.now);
+  // A handler that is not asynchronous gets no promise: it would cost more than everything else.
+  run(...timer: CoreTimer): CoreSaid | Promise<CoreSaid> {
+    return this.#running(timer, ({ name, kind }, due) => {
+      if (kind.call === undefined) {
+        return then(kind.run(due), (returned) => this.#outcome(name, returned, due.now));
       }
-      return { said: "output", output: await kind.kind.call(due) };
+      return then(kind.call(due), (output) => ({ said: "output", output }));
     });
   }
 
-  async settle(timer: CoreTimer, output: unknown): Promise<CoreOutcome> {
-    return this.#running(timer, async (kind, due) => {
-      const settle = kind.kind.call === undefined ? undefined : kind.kind.settle;
-      return this.#outcome(kind.name, await settle?.(due, output as never), due.now);
+  settle(output: unknown, ...timer: CoreTimer): CoreSaid | Promise<CoreSaid> {
+    return this.#running(timer, ({ name, kind }, due) => {
+      const settle = kind.call === undefined ? undefined : kind.settle;
+      return then(settle?.(due, output as never), (returned) => this.#outcome(name, returned, due.now));
     });
   }
 
   abandon(run: number): void {
-    this.#runs.get(run)?.abort(new DOMException("the run has passed its deadline", "TimeoutError"));
+    this.#runs.get(run)?.abandon();
     this.#runs.delete(run);
   }
 
@@ -155,55 +160,69 @@ export class ObjectHost {
   }
 
   /** Runs a handler; every error of it is an outcome. */
-  async #running(
+  #running(
     timer: CoreTimer,
-    handle: (kind: HostKind, due: DueTimer) => Promise<CoreOutcome>,
-  ): Promise<CoreOutcome> {
-    const kind = this.#kinds.get(timer.kind);
+    handle: (kind: HostKind, due: DueTimer) => CoreSaid | Promise<CoreSaid>,
+  ): CoreSaid | Promise<CoreSaid> {
+    const [number, run, , , stored] = timer;
+    const kind = this.#kinds.get(number);
     if (kind === undefined) {
       return { said: "failed", reason: "the kind has no handler" };
     }
     let payload: unknown;
     try {
-      payload = decodePayload(timer.payload);
+      payload = decodePayload(stored);
       payload = kind.kind.parse === undefined ? payload : kind.kind.parse(payload);
     } catch (thrown) {
       return { said: "undecodable", reason: `the payload does not decode: ${textOf(thrown)}` };
     }
-    const abort = new AbortController();
-    this.#runs.set(timer.run, abort);
+    const failed = (thrown: unknown): CoreOutcome => ({ said: "failed", reason: textOf(thrown) });
+    const running = new Running();
     try {
-      return await handle(kind, this.#due(timer, kind.name, payload, abort.signal));
+      const said = handle(kind, this.#due(timer, kind.name, payload, running));
+      if (!(said instanceof Promise)) {
+        return said;
+      }
+      this.#runs.set(run, running);
+      return said.catch(failed).finally(() => this.#runs.delete(run));
     } catch (thrown) {
-      return { said: "failed", reason: textOf(thrown) };
-    } finally {
-      this.#runs.delete(timer.run);
+      return failed(thrown);
     }
   }
 
-  #due(timer: CoreTimer, kind: string, payload: unknown, signal: AbortSignal): DueTimer {
-    const reference = decodeName(timer.reference);
-    return {
+  #due(timer: CoreTimer, kind: string, payload: unknown, running: Running): DueTimer {
+    const [number, , reference, isNamed, , dueAt, now, attempt, generation, lastError] = timer;
+    const identity = this.#identity;
+    const due: { -readonly [Part in keyof DueTimer]: DueTimer[Part] } = {
       kind,
-      ...(timer.isNamed ? { name: reference } : {}),
       payload,
-      dueAt: timer.dueAt,
-      now: timer.now,
-      attempt: timer.attempt,
-      generation: timer.generation,
-      occurrenceId: `${this.#identity}/${timer.kind}/${encodeURIComponent(reference)}/${timer.generation}`,
-      ...(timer.lastError === undefined ? {} : { lastError: timer.lastError }),
-      signal,
+      dueAt,
+      now,
+      attempt,
+      generation: String(generation),
+      get occurrenceId() {
+        return `${identity}/${number}/${encodeURIComponent(decodeName(reference))}/${generation}`;
+      },
+      get signal() {
+        return running.signal;
+      },
     };
+    if (isNamed) {
+      due.name = decodeName(reference);
+    }
+    if (lastError !== undefined) {
+      due.lastError = lastError;
+    }
+    return due;
   }
 
   /** What a handler returned, as the core reads it. */
-  #outcome(kind: string, returned: unknown, now: number): CoreOutcome {
+  #outcome(kind: string, returned: unknown, now: number): CoreSaid {
     if (returned === undefined) {
-      return { said: "done" };
+      return 0;
     }
     if (typeof returned === "function") {
-      return { said: "done", ...this.#together(kind, { effects: returned as Effects }) };
+      return this.#together(kind, { effects: returned as Effects }).effects ?? 0;
     }
     if (!(returned instanceof Outcome)) {
       throw new DuelineError(
@@ -307,7 +326,12 @@ export class ObjectHost {
   }
 }
 
-function isThenable(value: unknown): boolean {
+/** Goes on with what a handler returned: at once, or behind its promise. */
+function then<T>(returned: unknown, goOn: (value: unknown) => T): T | Promise<T> {
+  return isThenable(returned) ? Promise.resolve(returned).then(goOn) : goOn(returned);
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }
 

@@ -7,7 +7,7 @@ import type { Retry } from "./handlers.js";
 export interface Settings {
   /** Most timers that one tick fires; 128 without it. */
   readonly fired?: number;
-  /** Most timers of one kind in a tick; 32 without it. */
+  /** Most timers of one kind in a tick; without it an equal share of `fired`, and at least 32. */
   readonly firedPerKind?: number;
   /** Most rows that one tick reads; 512 without it. */
   readonly scanned?: number;

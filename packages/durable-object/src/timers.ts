@@ -2,7 +2,7 @@ import { dueOf, nameOf, time, whole } from "./checks.js";
 import { DeadLetters } from "./dead-letters.js";
 import { DuelineError } from "./errors.js";
 import type { Handlers } from "./handlers.js";
-import { ObjectHost } from "./host.js";
+import { ObjectHost, type CoreWanted } from "./host.js";
 import { Instance, ObjectCore } from "./instance.js";
 import { Opened } from "./opened.js";
 import { OwnAlarm } from "./own-alarm.js";
@@ -83,7 +83,7 @@ export class Timers<P extends Payloads = Payloads> {
       if (ifMatch !== undefined && !wanted.isNamed) {
         throw new DuelineError("invalid", "`ifMatch` is for a timer with a name");
       }
-      return (await opened.wait((core) => core.schedule(wanted, ifMatch))) as Scheduled;
+      return scheduled(opened, wanted, ifMatch);
     });
   }
 
@@ -228,7 +228,7 @@ export class Timers<P extends Payloads = Payloads> {
 
   async #scheduleOwn(opened: Opened, dueAt: number): Promise<void> {
     const wanted = opened.host.wanted({ kind: OwnAlarm.KIND, name: OwnAlarm.NAME, dueAt, payload: undefined });
-    await opened.wait((core) => core.schedule(wanted, undefined));
+    await scheduled(opened, wanted, undefined);
   }
 
   /** A verb: with open timers, outside effects, and with a look at the alarm behind it. */
@@ -294,4 +294,12 @@ export class Timers<P extends Payloads = Payloads> {
     await this.#ownAlarm?.adopt(pending, (at) => this.#scheduleOwn(opened, at));
     return opened;
   }
+}
+
+/** Schedules a timer. Its parts are handed over one by one: an object would cost a call for each of them. */
+async function scheduled(opened: Opened, wanted: CoreWanted, ifMatch: string | undefined): Promise<Scheduled> {
+  const { kind, reference, isNamed, dueAt, payload, policy } = wanted;
+  return (await opened.wait((core) =>
+    core.schedule(kind, reference, isNamed, dueAt, payload, policy, ifMatch),
+  )) as Scheduled;
 }

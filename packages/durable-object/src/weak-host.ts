@@ -20,8 +20,8 @@ export function weakly(host: ObjectHost): Called {
     return found;
   };
   return {
-    run: (timer) => there().run(timer),
-    settle: (timer, output) => there().settle(timer, output),
+    run: (...timer) => there().run(...timer),
+    settle: (output, ...timer) => there().settle(output, ...timer),
     abandon: (run) => held.deref()?.abandon(run),
     effect: (number) => there().effect(number),
     wake: (task) => held.deref()?.wake(task),

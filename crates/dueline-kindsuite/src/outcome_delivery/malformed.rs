@@ -35,6 +35,26 @@ pub fn a_row_that_does_not_decode_is_set_aside_and_starves_nobody(make: Make<'_>
     assert_eq!(post.backlog().rows, 0);
 }
 
+pub fn a_key_of_no_outcome_ends_no_list(make: Make<'_>) {
+    let post = Post::new(make);
+    post.append(&["1", "2", "3"]);
+    let junk = [pending_key(1).as_ref(), b"x"].concat();
+    post.world.commit(Batch::new().put(junk, "junk"));
+    for limit in 1..=4 {
+        let mut listed = Vec::new();
+        let mut after = None;
+        loop {
+            let page = block_on(post.outbox.waiting(after, limit)).unwrap();
+            listed.extend(page.outcomes.iter().map(|waiting| waiting.sequence));
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_eq!(listed, [1, 2, 3], "{limit} at a time");
+    }
+}
+
 pub fn a_row_of_a_later_version_waits_among_the_dead_for_a_later_binary(make: Make<'_>) {
     let post = Post::new(make);
     post.append(&["1"]);

@@ -86,6 +86,16 @@ pub fn a_partition_that_does_not_answer_backs_off(make: Make<'_>) {
     assert!(rig.is_released());
 }
 
+pub fn a_dependency_that_is_named_twice_counts_once(make: Make<'_>) {
+    let rig = Rig::new(make);
+    let mut of: Vec<_> = (0..DEPENDENCIES_MAX)
+        .map(|number| ("q".to_owned(), format!("{number}")))
+        .collect();
+    of.push(("q".to_owned(), "0".to_owned()));
+    rig.publish(&of);
+    assert_eq!(rig.look(), 1, "the first is missing");
+}
+
 pub fn a_record_may_not_have_too_many_dependencies(make: Make<'_>) {
     let rig = Rig::new(make);
     let of: Vec<_> = (0..=DEPENDENCIES_MAX)

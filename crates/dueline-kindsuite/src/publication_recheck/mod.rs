@@ -5,6 +5,7 @@ mod changes;
 mod costs;
 mod failures;
 mod histories;
+mod moods;
 mod releasing;
 mod walking;
 
@@ -13,6 +14,7 @@ pub use changes::*;
 pub use costs::*;
 pub use failures::*;
 pub use histories::*;
+pub use moods::*;
 pub use releasing::*;
 pub use walking::*;
 

@@ -1,5 +1,7 @@
 //! What becomes of a window that is over.
 
+use std::collections::BTreeMap;
+
 use dueline::kinds::quota_rollup::Window;
 
 use super::{COORDINATOR, HOUR_MS, OVER_MS, PERIOD_MS, Rig, amounts_row, key, write};
@@ -145,6 +147,39 @@ pub fn rows_of_older_windows_are_drained_in_pages(make: Make<'_>) {
         ops <= 92 && bytes < 64 * 1_024,
         "{ops} operations, {bytes} bytes"
     );
+}
+
+/// Windows that are shorter than closing takes: the end of one takes nothing of those before it that are
+/// still being closed.
+pub fn windows_that_close_at_the_same_time_leave_each_other_alone(make: Make<'_>) {
+    const ALL: [&str; 3] = ["s1", "s2", COORDINATOR];
+    let rig = Rig::of(make, 10_000, |quota| quota.period_ms(1_000));
+    let mut most = BTreeMap::<Window, [u64; 4]>::new();
+    for second in 0..400 {
+        if second % 10 == 0 && second < 200 {
+            for partition in ALL {
+                rig.charge(partition, [1]);
+            }
+            most.insert(rig.window(), [0; 4]);
+        }
+        rig.world.advance_ms(1_000);
+        for partition in ALL {
+            rig.tick(partition);
+        }
+        for (window, most) in &mut most {
+            if let Some(total) = rig.total(*window) {
+                assert!(total >= *most, "{window:?} had {most:?}, shows {total:?}");
+                *most = total;
+            }
+        }
+    }
+    assert_eq!(most.len(), 20);
+    assert!(
+        most.values().all(|total| *total == [3, 0, 0, 0]),
+        "{most:?}"
+    );
+    assert_eq!(rig.told(), super::Told::default());
+    rig.assert_gone(&ALL);
 }
 
 /// A clock that was wrong when the window seemed over: what is charged afterwards is not lost.

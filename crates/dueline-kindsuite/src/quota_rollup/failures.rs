@@ -124,6 +124,24 @@ pub fn a_coordinator_that_does_not_answer_is_asked_again(make: Make<'_>) {
     assert_eq!(rig.total(rig.window()), Some([1, 0, 0, 0]));
 }
 
+/// A quota whose shards are rolled up once a window: what failed is not left for as long again.
+pub fn a_long_period_is_no_long_back_off(make: Make<'_>) {
+    let rig = Rig::of(make, super::HOUR_MS, |quota| quota.period_ms(u64::MAX));
+    let window = rig.window();
+    rig.charge("s1", [1]);
+    rig.world.advance_ms(super::HOUR_MS + 30_000 + PERIOD_MS);
+    rig.world
+        .store
+        .fail_commit(2, CommitFault::NotWritten(StoreErrorKind::Unavailable));
+    assert_eq!(rig.tick("s1").total.rescheduled, 1);
+    assert_eq!(rig.told().backed_off, [BackOff::Storage]);
+    rig.world.advance_ms(60_000);
+    assert_eq!(rig.tick("s1").total.rescheduled, 1);
+    assert_eq!(rig.total(window), Some([1, 0, 0, 0]));
+    rig.run_for(&["s1"], OVER_MS);
+    rig.assert_gone(&["s1", COORDINATOR]);
+}
+
 pub fn a_timer_that_names_no_window_drains(make: Make<'_>) {
     let rig = Rig::new(make);
     let shard = rig.at("s1");

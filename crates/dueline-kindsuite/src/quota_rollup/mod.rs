@@ -73,11 +73,16 @@ pub struct Rig {
 impl Rig {
     /// A quota "api" with windows of an hour, at the beginning of one.
     pub fn new(make: Make<'_>) -> Self {
+        Self::of(make, HOUR_MS, |quota| quota)
+    }
+
+    /// A quota "api" with windows of this length, at the beginning of an hour.
+    pub fn of(make: Make<'_>, window_ms: u64, configure: impl FnOnce(Quota) -> Quota) -> Self {
         let world = World::new(make);
         let to_next_hour_ms = HOUR_MS - world.now_ms() % HOUR_MS;
         world.advance_ms(to_next_hour_ms);
         let coordinator = Partition::new(COORDINATOR).unwrap();
-        let quota = Quota::new("api", coordinator, HOUR_MS).unwrap();
+        let quota = configure(Quota::new("api", coordinator, window_ms).unwrap());
         let quotas = Quotas::new(world.timers.clone(), quota);
         let meter = Arc::new(Meter::default());
         let handler = QuotaRollup::new(world.timers.clone()).metered(meter.clone());

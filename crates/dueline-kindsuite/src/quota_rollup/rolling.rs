@@ -200,6 +200,23 @@ pub fn a_counter_never_wraps(make: Make<'_>) {
 }
 
 /// A charge that is slower than the window's grace would be charged to rows that nobody rolls up.
+/// Two plans of one reading would count as one.
+pub fn two_charges_of_a_quota_are_not_one_batch(make: Make<'_>) {
+    let rig = Rig::new(make);
+    for partition in ["s1", COORDINATOR] {
+        let at = rig.at(partition);
+        let plan = || block_on(rig.quotas.plan_charge(&*at.store, &at.partition, [1]));
+        for _ in 0..2 {
+            let both = plan().unwrap().batch.append(plan().unwrap().batch);
+            let refused = block_on(at.store.apply(&at.partition, both)).unwrap_err();
+            assert_eq!(refused.kind(), StoreErrorKind::Invalid, "{refused}");
+            rig.charge(partition, [1]);
+        }
+        let usage = block_on(rig.quotas.usage(&at.partition)).unwrap();
+        assert_eq!(usage.local.as_array(), [2, 0, 0, 0]);
+    }
+}
+
 pub fn a_charge_does_not_commit_behind_its_window(make: Make<'_>) {
     let rig = Rig::new(make);
     let shard = rig.at("s1");

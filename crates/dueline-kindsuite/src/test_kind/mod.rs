@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use dueline::kinds::test_kind::{Fault, Script, TEST_KIND, TestKind, successes};
 use dueline::store::StoreErrorKind;
-use dueline::timers::{Counts, Engine, Registration, RetryPolicy, TickBudget, Timer, run_due};
-use dueline_testkit::model::Tasks;
+use dueline::timers::{Counts, Engine, Registration, RetryPolicy, Timer};
 use dueline_testkit::{CommitFault, block_on};
 
 use crate::{Make, World};
@@ -50,24 +49,7 @@ impl Rig {
 
     /// A tick whose runs hang: whenever something sleeps, time passes.
     fn tick_as_time_passes(&self) -> Counts {
-        let (engine, partition) = (self.engine.clone(), self.world.partition.clone());
-        let mut tasks = Tasks::new();
-        tasks.spawn(0, async move {
-            let tick = run_due(&engine, &partition, TickBudget::default()).await;
-            let mut total = tick.report.total;
-            for call in tick.calls {
-                total.add(&engine.settle(call.run().await).await);
-            }
-            total
-        });
-        loop {
-            if let Some((_, counts)) = tasks.step(0) {
-                return counts;
-            }
-            if self.world.clock.sleepers() > 0 {
-                self.world.advance_ms(30_000);
-            }
-        }
+        self.world.tick_as_time_passes(&self.engine, 30_000)
     }
 
     fn successes(&self) -> u64 {

@@ -1,5 +1,6 @@
 //! Opening: the idempotency key, the counters and their limits.
 
+use bytes::Bytes;
 use dueline::kinds::ticket_expiry::{Counted, Hold, Opened, Refusal, Tickets};
 use dueline::store::{Batch, BatchOutcome, NamespaceStore, StoreErrorKind};
 use dueline::timers::{TimerError, Timers};
@@ -49,6 +50,32 @@ pub fn open_tickets_are_listed_in_the_order_of_their_opening(make: Make<'_>) {
         }
     }
     assert_eq!(listed, opened);
+}
+
+/// Junk behind a ticket's key, where a page ends or as all of a page.
+pub fn a_key_of_no_ticket_ends_no_list(make: Make<'_>) {
+    let rig = Rig::new(make);
+    let opened: Vec<_> = (0..3)
+        .map(|_| rig.open(&Hold::new("seat", TTL_MS)))
+        .collect();
+    for junk in [&b"x"[..], b"y"] {
+        let key = [b"b\0\x02t", &opened[0].id().as_bytes()[..], junk].concat();
+        rig.damage(&Bytes::from(key), "junk");
+    }
+    for limit in 1..=5 {
+        let mut listed = Vec::new();
+        let mut after = None;
+        loop {
+            let page = block_on(rig.tickets.list(&rig.world.partition, after, limit)).unwrap();
+            assert!(page.tickets.len() <= limit);
+            listed.extend(page.tickets);
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_eq!(listed, opened, "{limit} at a time");
+    }
 }
 
 pub fn the_same_request_gets_the_same_ticket(make: Make<'_>) {

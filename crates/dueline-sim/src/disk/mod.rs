@@ -114,6 +114,12 @@ impl Disk {
         *self.watcher.lock().unwrap_or_else(PoisonError::into_inner) = Some(watcher);
     }
 
+    /// Whether somebody is told of every commit.
+    pub(crate) fn is_watched(&self) -> bool {
+        let watcher = self.watcher.lock();
+        watcher.unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
     /// What is stored.
     pub fn memory(&self) -> &Arc<MemoryStore> {
         &self.memory

@@ -125,8 +125,9 @@ pub trait NamespaceStore: ReadStore {
     /// clock before 1970 every bound fails.
     ///
     /// # Errors
-    /// Every [`StoreErrorKind`](super::StoreErrorKind). Only `Unknown` leaves open whether the batch
-    /// was written.
+    /// Every [`StoreErrorKind`](super::StoreErrorKind): `Invalid` as
+    /// [`validate_batch`](super::validate_batch) says. Only `Unknown` leaves open whether the batch was
+    /// written.
     fn apply<'a>(
         &'a self,
         partition: &'a Partition,

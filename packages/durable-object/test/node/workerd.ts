@@ -53,6 +53,13 @@ process.once("exit", () => {
   }
 });
 
+/** A config that lies in a file, its socket called `http` and its directory `disk`. */
+export interface WorkerdFile {
+  readonly file: string;
+  /** Further words for workerd. */
+  readonly words?: readonly string[];
+}
+
 /** What a test wants to run. */
 export interface WorkerdOptions {
   /** The module of the worker, below its folder. */
@@ -96,19 +103,19 @@ const main :Workerd.Worker = (
 
 /** One workerd with its data. */
 export class Workerd {
-  #options: WorkerdOptions;
+  #options: WorkerdOptions | WorkerdFile;
   readonly data: string;
   #port = 0;
   #process: ChildProcess | undefined;
   /** What it wrote to its standard error. */
   log = "";
 
-  private constructor(options: WorkerdOptions) {
+  private constructor(options: WorkerdOptions | WorkerdFile) {
     this.#options = options;
     this.data = mkdtempSync(join(tmpdir(), "dueline-workerd-"));
   }
 
-  static async start(options: WorkerdOptions): Promise<Workerd> {
+  static async start(options: WorkerdOptions | WorkerdFile): Promise<Workerd> {
     const workerd = new Workerd(options);
     await workerd.start();
     return workerd;
@@ -116,15 +123,14 @@ export class Workerd {
 
   /** What the next start runs in place of the worker so far. */
   deploy(entry: string): void {
-    this.#options = { ...this.#options, entry };
+    this.#options = { ...this.#options, entry } as WorkerdOptions;
   }
 
   /** Starts it over the data there is. */
   async start(): Promise<void> {
     this.#port = await freePort();
-    const file = join(PACKAGE, "dist-test", `workerd-${process.pid}-${this.#port}.capnp`);
-    writeFileSync(file, config(this.#options, this.#port, this.data));
-    const child = spawn(binary(), ["serve", file], { stdio: ["ignore", "pipe", "pipe"] });
+    const written = join(PACKAGE, "dist-test", `workerd-${process.pid}-${this.#port}.capnp`);
+    const child = spawn(binary(), ["serve", ...this.#words(written)], { stdio: ["ignore", "pipe", "pipe"] });
     this.#process = child;
     running.add(child);
     child.once("exit", () => running.delete(child));
@@ -145,7 +151,27 @@ export class Workerd {
         await new Promise((resolve) => setTimeout(resolve, 10));
       }
     }
-    rmSync(file);
+    rmSync(written, { force: true });
+  }
+
+  #words(written: string): readonly string[] {
+    const options = this.#options;
+    if ("file" in options) {
+      const { file, words = [] } = options;
+      return [join(PACKAGE, file), "-s", `http=127.0.0.1:${this.#port}`, "-d", `disk=${this.data}`, ...words];
+    }
+    writeFileSync(written, config(options, this.#port, this.data));
+    return [written];
+  }
+
+  /** Its process, while it runs. */
+  get pid(): number | undefined {
+    return this.#process?.pid;
+  }
+
+  /** Where it listens. */
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}`;
   }
 
   /** As a crash does it: kill -9. */

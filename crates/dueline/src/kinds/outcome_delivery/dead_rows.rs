@@ -3,7 +3,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::OUTCOME_DELIVERY;
-use super::rows::{name_len, sequence_of};
+use super::rows::name_len;
 use crate::kinds::row::{Row, Table};
 use crate::limits::{ERROR_TEXT_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::rows::Malformed;
@@ -81,10 +81,6 @@ impl Dead {
 
     pub(super) fn key(name: &[u8], sequence: u64) -> Key {
         DEAD.key(&[&[name_len(name)], name, &sequence.to_be_bytes()])
-    }
-
-    pub(super) fn sequence_of(key: &Key) -> Result<u64, Malformed> {
-        sequence_of(DEAD, key)
     }
 }
 

@@ -1,12 +1,12 @@
 use bytes::Bytes;
 
 use super::dead_rows::{DEAD, Dead, DeadOutcomeReason};
-use super::rows::{GONE, Gone, Outcome, PENDING, Pending, STATE, State, name_len};
+use super::rows::{GONE, Gone, Outcome, PENDING, Pending, STATE, State, name_len, sequence_of};
 use super::{OutboxBuilder, OutboxName};
 use crate::kinds::Planned;
 use crate::kinds::observed::Observed;
 use crate::kinds::row::{Row, Table};
-use crate::store::{Batch, Key, Partition, ReadStore, ScanPage, ScanRange, StoreError, Value};
+use crate::store::{Batch, Key, Partition, ReadStore, ScanRange, StoreError, Value};
 use crate::timers::{TimerError, Timers, Tries};
 
 /// Most rows of one page of [`Outbox::waiting`] and [`Outbox::dead`].
@@ -188,7 +188,7 @@ impl Outbox {
         limit: usize,
     ) -> Result<OutcomePage<WaitingOutcome>, TimerError> {
         let page = self.page(PENDING, after, limit).await?;
-        Ok(page_of(page, Pending::sequence_of, |sequence, value| {
+        Ok(page.map(|sequence, value| {
             let pending = Pending::decode(&value).ok();
             let of = |number: fn(&Pending) -> u64| pending.as_ref().map_or(0, number);
             WaitingOutcome {
@@ -211,7 +211,7 @@ impl Outbox {
         limit: usize,
     ) -> Result<OutcomePage<DeadOutcome>, TimerError> {
         let page = self.page(DEAD, after, limit).await?;
-        Ok(page_of(page, Dead::sequence_of, dead_outcome))
+        Ok(page.map(dead_outcome))
     }
 
     /// Puts an outcome that was set aside behind all others, under a new sequence, its attempts back at 0.
@@ -319,19 +319,49 @@ impl Outbox {
         planned.apply(&**self.timers.store(), &self.partition).await
     }
 
+    /// One page of a table by sequence. Keys that hold no sequence are passed over, and end no page.
     async fn page(
         &self,
         table: Table,
         after: Option<u64>,
         limit: usize,
-    ) -> Result<ScanPage, TimerError> {
-        let name = self.name.as_bytes();
+    ) -> Result<OutcomePage<(u64, Value)>, TimerError> {
         let first = after.map_or(Some(0), |after| after.checked_add(1));
         let Some(first) = first else {
-            return Ok(ScanPage::default());
+            return Ok(OutcomePage {
+                outcomes: Vec::new(),
+                next: None,
+            });
         };
-        let range = range(table, name, (first, u64::MAX), limit.min(OUTBOX_PAGE_MAX));
-        Ok(self.store().scan(&self.partition, &range).await?)
+        let limit = limit.min(OUTBOX_PAGE_MAX);
+        let mut range = range(table, self.name.as_bytes(), (first, u64::MAX), limit);
+        loop {
+            let page = self.store().scan(&self.partition, &range).await?;
+            let rows = page.rows.into_iter();
+            let outcomes: Vec<(u64, Value)> = rows
+                .filter_map(|(key, value)| Some((sequence_of(table, &key).ok()?, value)))
+                .collect();
+            let last = outcomes.last().map(|(sequence, _)| *sequence);
+            match page.next {
+                Some(cursor) if last.is_none() => range.after = Some(cursor),
+                more => {
+                    let next = more.and(last);
+                    return Ok(OutcomePage { outcomes, next });
+                }
+            }
+        }
+    }
+}
+
+impl OutcomePage<(u64, Value)> {
+    fn map<T>(self, view: impl Fn(u64, Value) -> T) -> OutcomePage<T> {
+        let rows = self.outcomes.into_iter();
+        OutcomePage {
+            outcomes: rows
+                .map(|(sequence, value)| view(sequence, value))
+                .collect(),
+            next: self.next,
+        }
     }
 }
 
@@ -347,23 +377,6 @@ pub(super) fn range(
     let start = table.key(&[&len, name, &first.to_be_bytes()]);
     let end = table.key(&[&len, name, &last.to_be_bytes(), &[0]]);
     ScanRange::new(start, end, limit)
-}
-
-fn page_of<T>(
-    page: ScanPage,
-    sequence_of: fn(&Key) -> Result<u64, crate::rows::Malformed>,
-    view: fn(u64, Bytes) -> T,
-) -> OutcomePage<T> {
-    let next = match &page.next {
-        Some(cursor) => sequence_of(cursor.position()).ok(),
-        None => None,
-    };
-    let rows = page.rows.into_iter();
-    let outcomes = rows.filter_map(|(key, value)| Some(view(sequence_of(&key).ok()?, value)));
-    OutcomePage {
-        outcomes: outcomes.collect(),
-        next,
-    }
 }
 
 fn dead_outcome(sequence: u64, value: Bytes) -> DeadOutcome {

@@ -97,14 +97,14 @@ impl PublicationRecheck {
         let Some(mut gated) = self.gate.gated(&record)? else {
             return Ok(Walked(None));
         };
+        gated.dependencies.sort();
+        gated.dependencies.dedup();
         if gated.dependencies.len() > DEPENDENCIES_MAX {
             return Err(HandlerError::new(format!(
                 "a record has at most {DEPENDENCIES_MAX} dependencies, this one has {}",
                 gated.dependencies.len()
             )));
         }
-        gated.dependencies.sort();
-        gated.dependencies.dedup();
         let digest = digest(&record, &gated);
         let Gated {
             is_obliged,

@@ -20,8 +20,8 @@
 //! * **The digest.** A position holds for the record, its generation, its obligations and its dependencies as
 //!   they were. If any of them has changed, the walk starts over.
 //! * **Local dependencies** may be withdrawn: they are read, 256 at a time, in the fire that releases, and
-//!   guarded if all of them find room in its batch (about 80). With more of them a withdrawal must change a
-//!   row of [`Gate::state_keys`].
+//!   guarded if all of them find room in its batch (about 80, and 512 KiB). With more of them a withdrawal
+//!   must change a row of [`Gate::state_keys`].
 //! * **Guards.** A checkpoint and a release guard the record and its state rows as the walk saw them, and
 //!   commit within ten seconds. One that loses is tried again later, from the cursor that was there.
 //! * **One timer a record**, named after it. There is no reverse index of who waits for what; the price is
@@ -115,7 +115,8 @@
 //! A record has at most 8,192 dependencies and eight state rows, a key of at most 512 bytes, and a release at
 //! most 80 operations; the record, its state rows and the release are one batch of at most 1 MiB, in which
 //! the record counts as often as it is guarded or written. A dependency elsewhere that was seen visible is not looked at again while nothing of
-//! the digest changes: what is withdrawn there must change the record or its generation.
+//! the digest changes: what is withdrawn there must change the record or its generation. The clock of the
+//! process may be at most ten seconds behind the store's, or nothing is released.
 
 mod cursor;
 mod gate;

@@ -32,8 +32,8 @@ impl Rechecks {
         })
     }
 
-    /// Plans the looks at a record that may have some: at once, and from the first dependency on. A run
-    /// that is under way has no effect any more. Costs one read, two if there is a timer.
+    /// Plans the looks at a record that may have some: at once, or when the back-off of looks that failed
+    /// is over, and from the first dependency on. A run that is under way has no effect any more. Costs one read, two if there is a timer.
     ///
     /// # Errors
     /// As [`plan_new`](Self::plan_new); `Contended`, and what the store says.

@@ -117,8 +117,9 @@ pub(super) async fn look_at_local(
     let mut seen = LocalSeen::default();
     for page in local.chunks(LOCAL_PAGE_KEYS) {
         let keys: Vec<Key> = page.iter().map(|of| of.key.clone()).collect();
-        let found = reads.get_many(partition, &keys).await?;
-        for (of, row) in page.iter().zip(found) {
+        let mut found = reads.get_many(partition, &keys).await?.into_iter();
+        for of in page {
+            let row = found.next().flatten();
             if !gate.is_visible(of, row.as_ref()) {
                 return Ok(None);
             }

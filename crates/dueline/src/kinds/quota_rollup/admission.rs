@@ -72,7 +72,8 @@ impl Admission {
 /// What is known of a total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
-    /// The total itself: the partition is the coordinator.
+    /// The total as it is kept: the partition is the coordinator. It lacks what the shards charged since
+    /// they rolled up last.
     Exact,
     /// A view that was pushed at most two periods ago: the total lacks at most what the other shards
     /// charged in the last three periods.

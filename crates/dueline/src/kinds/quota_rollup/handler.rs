@@ -22,6 +22,8 @@ use crate::timers::{
 /// How long after the last absorption the rows are removed, in milliseconds: by then no absorption whose
 /// outcome was not known can commit any more, though the coordinator's clock was set back meanwhile.
 const CLOSING_MS: u64 = 60_000;
+/// Longest back-off, in milliseconds, for quotas whose period is longer.
+const BACK_OFF_MS_MAX: u64 = 60_000;
 const _: () = assert!(CLOSING_MS > 2 * (COMMIT_WITHIN_MS + SKEW_MS));
 
 /// The handler of [`QUOTA_ROLLUP`]: rolls shards up into their totals, and removes what is over.
@@ -235,7 +237,7 @@ impl QuotaRollup {
         match step {
             Step::Nothing => Ok(drained()),
             Step::BackedOff(job) => {
-                let due_at_ms = now_ms.saturating_add(job.period_ms);
+                let due_at_ms = now_ms.saturating_add(job.period_ms.min(BACK_OFF_MS_MAX));
                 Ok(later(timer, due_at_ms, Batch::new()))
             }
             Step::Over(job) => Ok(Fired::Reschedule {

@@ -27,7 +27,7 @@ pub enum QuotaNote<'a> {
         /// What it shows.
         shown: Amounts,
     },
-    /// A roll-up did not come about; it is tried again after one period.
+    /// A roll-up did not come about; it is tried again after one period, a minute at most.
     BackedOff {
         /// The partition of the timer.
         shard: &'a Partition,

@@ -26,16 +26,18 @@
 //!   makes it start over, and it never makes a charge lose.
 //! * **Admission.** A shard decides by its view: the total as it was pushed last, and what was charged here
 //!   since. A view is at most a period old when all is well, and lacks what the others charged in the period
-//!   before it was taken: **a total exceeds its limit at most by what the other shards admit in three periods**.
+//!   before it was taken: **a total exceeds its limit at most by what the other shards admit in three
+//!   periods**, as long as they roll up on time; one that does not goes by its last view for two periods.
 //!   With a view that is missing or older than two periods a shard admits under [`Limits::local`] alone, so
-//!   that the total is bounded by the local limits of all shards. The coordinator's own partition knows the
-//!   total exactly.
+//!   that the total is bounded by the local limits of all shards. The coordinator lacks what the
+//!   shards charged since they rolled up last.
 //! * **A counter that decreases** (a shard restored from a backup) is taken as it is, and metered.
 //! * **In doubt.** A step at the coordinator commits within seconds of its planning by the coordinator's
 //!   clock or not at all. Rows go a minute after the last absorption: what was in doubt cannot bring them
 //!   back.
 //! * **Closing.** First the coordinator's rows, then the shard's. What windows without a timer left (it was
-//!   purged by hand) goes with the end of a later one, at most eight rows of a table in a batch.
+//!   purged by hand) goes with the end of one that begins more than ten minutes later, at most eight rows
+//!   of a table in a batch.
 //!
 //! [`Quotas`] has a compiled example; `docs/kinds/quota_rollup.md` one with a driver.
 //!
@@ -61,7 +63,8 @@
 //! name has 1 to 64 bytes. The roll-ups of all shards and the charges of the coordinator itself guard one
 //! row, the total: a coordinator that is charged many times a second keeps its shards from rolling up. Time is the stores': a
 //! charge commits until 5 s behind its window's end, rows go from 30 s behind it on. A store whose clock is
-//! set back by more than 25 s just then may count a charge twice in the window that ends, never lose one.
+//! set back just while a window is closed may count a charge of that moment twice in it; with a crash on
+//! top, not at all.
 //! After an `Unknown` a charge has happened or not: to charge once only, plan it into a batch that writes
 //! a row of your own, guarded by its absence.
 

@@ -16,8 +16,9 @@ pub struct QuotaUsage {
     pub window: Window,
     /// What was charged in this partition.
     pub local: Amounts,
-    /// What was charged in all of them, as far as is known here: exact on the coordinator; elsewhere the
-    /// last total that was pushed here, and what was charged here since.
+    /// What was charged in all of them, as far as is known here: on the coordinator what was absorbed and
+    /// what was charged there; elsewhere the last total that was pushed here, and what was charged here
+    /// since.
     pub total: Amounts,
     /// What `total` rests on.
     pub basis: Basis,
@@ -141,7 +142,8 @@ impl Quotas {
     ///
     /// # Errors
     /// As [`plan_charge`](Self::plan_charge); `Contended` if others charged the partition each of the
-    /// eight times. After `Unknown` it is charged or not: to know, and to charge once only, plan it into
+    /// eight times; `Unavailable` if the commit came too late for the window: charge again, which charges
+    /// the next. After `Unknown` it is charged or not: to know, and to charge once only, plan it into
     /// a batch that writes a row of your own, guarded by its absence.
     pub async fn charge(
         &self,
@@ -212,6 +214,9 @@ impl Quotas {
 
     /// The total of a window, read at the coordinator; `None` if nothing was rolled up, or the window is
     /// closed and its rows are gone. Costs one read.
+    ///
+    /// With shards that roll up on time it is complete a minute behind the window's end, and stays for
+    /// another 30 s at least. Of a window that is gone a shard that was late may show its own part alone.
     ///
     /// # Errors
     /// As [`admit`](Self::admit).

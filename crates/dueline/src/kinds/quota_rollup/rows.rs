@@ -10,6 +10,9 @@ use crate::store::{Key, Partition, ScanRange};
 
 /// Longest name of a quota, in bytes.
 pub const QUOTA_NAME_BYTES_MAX: usize = 64;
+/// How much earlier than one that closes a window began whose rows count as left behind, in milliseconds.
+/// Closing takes two minutes; the rest is for shards that are late.
+const LEFT_BEHIND_MS: u64 = 10 * 60_000;
 
 /// What was charged on a shard: `62 00 05 75`, then the window.
 pub(super) const USAGE: Table = Table::new(QUOTA_ROLLUP, b'u');
@@ -44,16 +47,20 @@ impl Place {
         self.key(CONTRIBUTION, shard.as_bytes())
     }
 
-    /// The rows of a table that belong to earlier windows of this quota and length.
+    /// The rows of a table that belong to windows of this quota and length whose shards should have been
+    /// done long ago. Windows that are shorter than their closing takes overlap: those that began just
+    /// before this one are not left behind.
     pub(super) fn older(&self, table: Table, limit: usize) -> ScanRange {
-        let first = Self {
-            name: self.name.clone(),
-            window: Window {
-                start_ms: 0,
+        let start_of = |start_ms| {
+            let window = Window {
+                start_ms,
                 ..self.window
-            },
+            };
+            let name = self.name.clone();
+            Self { name, window }.key(table, &[])
         };
-        ScanRange::new(first.key(table, &[]), self.key(table, &[]), limit)
+        let end_ms = self.window.start_ms.saturating_sub(LEFT_BEHIND_MS);
+        ScanRange::new(start_of(0), start_of(end_ms), limit)
     }
 
     /// The reference of the window's timer: `length:u64 start:u64 name`.

@@ -2,15 +2,13 @@
 
 use bytes::Bytes;
 
-use super::rows::{
-    Aside, Counted, Counter, Index, Record, SET_ASIDE, TICKET, id_of, index_key, set_aside_key,
-};
-use super::tickets::{Tried, page_limit};
+use super::rows::{Aside, Counted, Counter, Index, Record, SET_ASIDE, TICKET, index_key};
+use super::tickets::Tried;
 use super::{End, TICKET_EXPIRY, Ticket, TicketId, Tickets};
 use crate::kinds::Planned;
 use crate::kinds::observed::Observed;
 use crate::kinds::row::Row;
-use crate::store::{Batch, Cursor, Key, Partition, ScanRange, Value};
+use crate::store::{Batch, Partition, ScanRange, Value};
 use crate::timers::{Timer, TimerCtx, TimerError, Tries};
 
 /// Rows that a recount reads at a time.
@@ -61,18 +59,9 @@ impl Tickets {
         after: Option<TicketId>,
         limit: usize,
     ) -> Result<SetAsidePage, TimerError> {
-        let range = ScanRange::new(SET_ASIDE.key(&[]), SET_ASIDE.end(), page_limit(limit)?)
-            .after(after.map(|id| Cursor::behind(set_aside_key(id))));
-        let found = self.reads().scan(partition, &range).await?;
-        let next = found.next.as_ref();
-        Ok(SetAsidePage {
-            next: next.and_then(|cursor| id_of(SET_ASIDE, cursor.position())),
-            tickets: found
-                .rows
-                .iter()
-                .filter_map(|(key, value)| listed(key, value))
-                .collect(),
-        })
+        let (rows, next) = self.page(partition, SET_ASIDE, after, limit).await?;
+        let tickets = rows.iter().map(|(id, value)| listed(*id, value)).collect();
+        Ok(SetAsidePage { tickets, next })
     }
 
     /// Tries a ticket that is set aside again at once, in place of in up to a minute: for after a
@@ -240,9 +229,8 @@ impl Tickets {
     }
 }
 
-fn listed(key: &Key, value: &Value) -> Option<SetAside> {
-    let id = id_of(SET_ASIDE, key)?;
-    Some(match Aside::decode(value) {
+fn listed(id: TicketId, value: &Value) -> SetAside {
+    match Aside::decode(value) {
         Ok(row) => SetAside {
             id,
             since_ms: row.since_ms,
@@ -257,5 +245,5 @@ fn listed(key: &Key, value: &Value) -> Option<SetAside> {
             tries: 0,
             reason: format!("its own row does not decode: {}", malformed.0),
         },
-    })
+    }
 }

@@ -10,8 +10,8 @@ use super::{SessionAbort, Ticket, TicketEvent, TicketHooks, TicketId};
 use crate::kinds::Planned;
 use crate::kinds::observed::Observed;
 use crate::kinds::outcome_delivery::OutboxName;
-use crate::kinds::row::Row;
-use crate::store::{BatchOutcome, Cursor, Partition, ReadStore, ScanRange, StoreError};
+use crate::kinds::row::{Row, Table};
+use crate::store::{BatchOutcome, Cursor, Partition, ReadStore, ScanRange, StoreError, Value};
 use crate::timers::{TimerError, Timers};
 
 /// How long a ticket is held at most, by default: less than seven days, in milliseconds.
@@ -153,26 +153,48 @@ impl Tickets {
         after: Option<TicketId>,
         limit: usize,
     ) -> Result<TicketPage, TimerError> {
-        let range = ScanRange::new(TICKET.key(&[]), TICKET.end(), page_limit(limit)?)
-            .after(after.map(|id| Cursor::behind(ticket_key(id))));
-        let found = self.reads().scan(partition, &range).await?;
+        let (rows, next) = self.page(partition, TICKET, after, limit).await?;
         let mut page = TicketPage {
-            next: match &found.next {
-                Some(cursor) => id_of(TICKET, cursor.position()),
-                None => None,
-            },
+            next,
             ..TicketPage::default()
         };
-        for (key, value) in &found.rows {
-            let Some(id) = id_of(TICKET, key) else {
-                continue;
-            };
-            match Row::decode(value) {
+        for (id, value) in rows {
+            match Row::decode(&value) {
                 Ok(record) => page.tickets.push(Ticket::new(id, record)),
                 Err(_) => page.unreadable.push(id),
             }
         }
         Ok(page)
+    }
+
+    /// One page of a table of ids, and where the next begins. Keys that hold no id are passed over, and end
+    /// no page.
+    pub(super) async fn page(
+        &self,
+        partition: &Partition,
+        table: Table,
+        after: Option<TicketId>,
+        limit: usize,
+    ) -> Result<(Vec<(TicketId, Value)>, Option<TicketId>), TimerError> {
+        let after = after.map(|id| Cursor::behind(table.key(&[id.as_bytes()])));
+        let mut range =
+            ScanRange::new(table.key(&[]), table.end(), page_limit(limit)?).after(after);
+        loop {
+            let page = self.reads().scan(partition, &range).await?;
+            let rows: Vec<(TicketId, Value)> = page
+                .rows
+                .into_iter()
+                .filter_map(|(key, value)| Some((id_of(table, &key)?, value)))
+                .collect();
+            match (page.next, rows.last()) {
+                (None, _) => return Ok((rows, None)),
+                (Some(_), Some((last, _))) => {
+                    let last = *last;
+                    return Ok((rows, Some(last)));
+                }
+                (Some(cursor), None) => range.after = Some(cursor),
+            }
+        }
     }
 
     /// The verbs and the store that these tickets go through.

@@ -1,0 +1,42 @@
+# Runs the example on this machine, behind `cargo xtask object` has built it:
+#   mkdir -p /tmp/seat-hold && workerd serve examples/seat-hold/workerd.capnp
+using Workerd = import "/workerd/workerd.capnp";
+
+const config :Workerd.Config = (
+  services = [
+    (name = "main", worker = .main),
+    (name = "disk", disk = (path = "/tmp/seat-hold", writable = true)),
+  ],
+  sockets = [(name = "http", address = "127.0.0.1:8787", http = (), service = "main")],
+);
+
+const main :Workerd.Worker = (
+  modules = [
+    (name = "main", esModule = embed "../../dist-examples/seat-hold/src/index.js"),
+    (name = "@dueline/durable-object", esModule = embed "../../dist/index.js"),
+    (name = "@dueline/checks.js", esModule = embed "../../dist/checks.js"),
+    (name = "@dueline/dead-letters.js", esModule = embed "../../dist/dead-letters.js"),
+    (name = "@dueline/errors.js", esModule = embed "../../dist/errors.js"),
+    (name = "@dueline/handlers.js", esModule = embed "../../dist/handlers.js"),
+    (name = "@dueline/host.js", esModule = embed "../../dist/host.js"),
+    (name = "@dueline/instance.js", esModule = embed "../../dist/instance.js"),
+    (name = "@dueline/opened.js", esModule = embed "../../dist/opened.js"),
+    (name = "@dueline/outcomes.js", esModule = embed "../../dist/outcomes.js"),
+    (name = "@dueline/own-alarm.js", esModule = embed "../../dist/own-alarm.js"),
+    (name = "@dueline/payload.js", esModule = embed "../../dist/payload.js"),
+    (name = "@dueline/running.js", esModule = embed "../../dist/running.js"),
+    (name = "@dueline/settings.js", esModule = embed "../../dist/settings.js"),
+    (name = "@dueline/timer-object.js", esModule = embed "../../dist/timer-object.js"),
+    (name = "@dueline/timers.js", esModule = embed "../../dist/timers.js"),
+    (name = "@dueline/views.js", esModule = embed "../../dist/views.js"),
+    (name = "@dueline/weak-host.js", esModule = embed "../../dist/weak-host.js"),
+    (name = "@dueline/generated/dueline_object.js", esModule = embed "../../dist/generated/dueline_object.js"),
+    (name = "@dueline/generated/dueline_object_bg.wasm", wasm = embed "../../dist/generated/dueline_object_bg.wasm"),
+  ],
+  compatibilityDate = "2026-10-01",
+  bindings = [
+    (name = "EVENTS", durableObjectNamespace = "SeatHold"),
+  ],
+  durableObjectNamespaces = [(className = "SeatHold", uniqueKey = "seat-hold", enableSql = true)],
+  durableObjectStorage = (localDisk = "disk"),
+);
