@@ -1,7 +1,9 @@
 //! Plain objects for the package.
 
 use dueline::rows::Failure;
-use dueline::timers::{Cancelled, DeadView, ScheduleOutcome, Scheduled, TimerKind, TimerView};
+use dueline::timers::{
+    Cancelled, DeadView, LaneSummary, ScheduleOutcome, Scheduled, TimerKind, TimerView,
+};
 use dueline_worker::AlarmReport;
 use js_sys::{JsString, Object, Reflect, Uint8Array};
 use wasm_bindgen::prelude::*;
@@ -96,6 +98,25 @@ pub(crate) fn dead_view(view: &DeadView) -> JsValue {
         .payload(&view.payload)
         .failure(view.error.as_ref())
         .done()
+}
+
+pub(crate) fn lane_summary(lane: &LaneSummary) -> JsValue {
+    let mut record = Record::new()
+        .kind(lane.kind)
+        .number("timers", lane.timers.rows as u64)
+        .with("hasMoreTimers", lane.timers.more)
+        .number("dead", lane.dead.rows as u64)
+        .with("hasMoreDead", lane.dead.more);
+    let times = [
+        ("nextAt", lane.first_due_ms),
+        ("pausedSince", lane.paused_since_ms),
+    ];
+    for (name, at_ms) in times {
+        if let Some(at_ms) = at_ms {
+            record = record.number(name, at_ms);
+        }
+    }
+    record.done()
 }
 
 pub(crate) fn scheduled(scheduled: &Scheduled) -> JsValue {

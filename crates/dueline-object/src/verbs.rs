@@ -14,7 +14,7 @@ use crate::errors::thrown_timer_error;
 use crate::object::ObjectCore;
 use crate::outcome::{Scheduling, policy_of, time_of, timer_of};
 use crate::platform::Host;
-use crate::records::{Record, cancelled, dead_view, scheduled, timer_view};
+use crate::records::{Record, cancelled, dead_view, lane_summary, scheduled, timer_view};
 use crate::tasks::promise;
 
 #[wasm_bindgen]
@@ -167,6 +167,16 @@ impl ObjectCore {
                 let paused = timers.paused(&partition).await?;
                 let kinds = paused.iter().map(|(kind, _)| JsValue::from(kind.0));
                 Ok(kinds.collect::<Array>().into())
+            })
+        })
+    }
+
+    /// Of one record for each kind that has timers, dead timers or a pause.
+    pub fn counts(&self) -> Promise {
+        self.verb(|Scheduling { timers, partition }| {
+            Box::pin(async move {
+                let lanes = timers.lanes(&partition).await?;
+                Ok(lanes.iter().map(lane_summary).collect::<Array>().into())
             })
         })
     }

@@ -77,6 +77,10 @@
 //!    where a constructor sets it that was called for the alarm that it misses), each due timer is
 //!    claimed and counted durably before it runs. A handler that takes its instance down so ends in the
 //!    dead class.
+//! 8. **Within an hour for kinds without a handler.** While the first wake of all is of a kind that this
+//!    deployment lacks, the alarm is set at the latest for that wake or an hour from now, whichever is
+//!    later. It comes, finds nothing, and sets the next one; so the deployment that has the handler again
+//!    finds its timers by itself. Nothing of such a kind is run, written or counted meanwhile.
 //!
 //! # Calls
 //! A detached handler's timer is claimed in a tick; its call runs within the alarm that claimed it, up
@@ -99,9 +103,10 @@
 //! | a batch without a timer | 0 | 1 | 0 | 1 |
 //! | an alarm that fires one timer | 7 | 3 | 1 | 1 |
 //! | an alarm that fires 32 in one group | 38 | 34 | 1 | 1 |
-//! | an alarm whose timer fails and waits for its retry | 22 | 6 | 2 | 1 |
-//! | an alarm with one call | 25 | 9 | 2 | 2 |
+//! | an alarm whose timer fails and waits for its retry | 14 | 6 | 2 | 1 |
+//! | an alarm with one call | 17 | 9 | 2 | 2 |
 //! | an alarm that finds nothing (a cancel leaves one) | 6 | 2 | 1 | 1 |
+//! | the hourly alarm for a kind without a handler | 9 | 0 | 1 | 1 |
 //! | the entry of a request | 0 | 0 | 0, one read | 0 |
 //! | a new instance | 6 | 0 | 0, one read | 0 |
 //! | a new instance, made by its alarm | 6 | 1 | 1, one read | 1 |
@@ -111,7 +116,9 @@
 //! * A timer is late by what the platform's alarm is late, and by a millisecond or two if it was due
 //!   already; by more if the platform does not say what it serves ([`AlarmInfo::scheduled_at_ms`]).
 //! * One tick fires at most 128 timers, 32 of a kind, unless [`ObjectOptions::budget`] says otherwise.
-//! * A kind without a handler here sets no alarm of its own; a put of such a timer costs one look.
+//! * A timer of a kind without a handler here costs an alarm an hour from its due on (rule 8), and a put of
+//!   one costs a look at its due. Once its handler is deployed it is up to an hour late, unless a request or
+//!   another timer wakes the object.
 //! * A handler that takes down the whole process, not just its instance, is known only if the platform
 //!   calls the next try of the alarm a retry, or the alarm had set another.
 //!

@@ -11,7 +11,7 @@ use dueline::timers::{Policy, Registration, TickBudget, Timer, TimerKind};
 use dueline_worker::simulated::{AlarmEnd, StorageCall};
 use dueline_worker::{ObjectOptions, Start};
 use home::handlers::{Seen, notes};
-use home::{A, B, Home, START_MS};
+use home::{A, Home, START_MS};
 
 fn noting(seen: &Seen) -> [(TimerKind, Registration); 1] {
     [(A, Registration::inline(notes(seen)))]
@@ -179,19 +179,4 @@ fn what_a_budget_leaves_is_never_set_for_the_time_that_is_served() {
     }
     assert_eq!(served[..3], [1_000, 1_001, 1_002]);
     assert_eq!(seen.all(), ["a", "b", "c"]);
-}
-
-#[test]
-fn a_timer_of_an_unknown_kind_costs_one_look_and_no_more() {
-    let home = Home::new();
-    let driver = home.driver(noting(&Seen::default()));
-    home.schedule(&driver, B, "unknown", START_MS + 1_000);
-    let report = home.next_alarm(&driver).unwrap();
-    assert_eq!((report.ticks, report.next_alarm_ms), (0, None));
-    assert_eq!(home.pending(&driver), ["unknown"]);
-    // An instance that knows the kind sets the alarm in its constructor.
-    let seen = Seen::default();
-    let newer = home.driver([(B, Registration::inline(notes(&seen)))]);
-    home.next_alarm(&newer).unwrap();
-    assert_eq!(seen.all(), ["unknown"]);
 }

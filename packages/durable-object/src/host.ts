@@ -301,6 +301,11 @@ export class ObjectHost {
     return number;
   }
 
+  /** Whether a kind has a handler. */
+  runs(number: number): boolean {
+    return this.#kinds.has(number);
+  }
+
   /** The name of a kind's number. */
   nameOf(number: number): string {
     for (const [name, known] of this.#numbers) {

@@ -34,6 +34,7 @@ export type {
   AlarmReport,
   Cancelled,
   DeadLetter,
+  KindCounts,
   KindOf,
   ListOptions,
   Page,

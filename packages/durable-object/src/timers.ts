@@ -11,6 +11,7 @@ import type { FollowUp } from "./outcomes.js";
 import type {
   AlarmReport,
   Cancelled,
+  KindCounts,
   KindOf,
   ListOptions,
   Page,
@@ -20,7 +21,7 @@ import type {
   TimerView,
   When,
 } from "./types.js";
-import { timerView, type CoreView } from "./views.js";
+import { kindCounts, timerView, type CoreCounts, type CoreView } from "./views.js";
 import { weakly } from "./weak-host.js";
 
 /** What the timers of an object are made of. */
@@ -168,6 +169,17 @@ export class Timers<P extends Payloads = Payloads> {
     return this.#call(async (opened) => {
       const numbers = (await opened.wait((core) => core.paused())) as number[];
       return numbers.map((number) => opened.host.nameOf(number));
+    });
+  }
+
+  /**
+   * How many timers and dead letters there are of each kind, up to 1,000 of each: kinds that this version has
+   * no handler for too, so that a name that was lost by a deployment is seen. Reads what it counts.
+   */
+  async counts(): Promise<KindCounts[]> {
+    return this.#call(async (opened) => {
+      const counts = (await opened.wait((core) => core.counts())) as CoreCounts[];
+      return counts.map((of) => kindCounts(opened.host, of));
     });
   }
 

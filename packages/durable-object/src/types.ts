@@ -99,6 +99,25 @@ export interface ListOptions {
   readonly limit?: number;
 }
 
+/** What there is of one kind; counting stops at 1,000. */
+export interface KindCounts {
+  /** Its name; `#` and its number for rows whose kind was never named here, `#0` for damaged ones. */
+  readonly kind: string;
+  /** Whether this version of the object has a handler for it. Without one its timers wait. */
+  readonly isKnown: boolean;
+  /** Timers that are not dead. */
+  readonly timers: number;
+  /** Whether there are more than were counted. */
+  readonly hasMoreTimers: boolean;
+  /** Dead letters, those whose payloads do not decode among them. */
+  readonly dead: number;
+  readonly hasMoreDead: boolean;
+  /** When its first timer is looked at; missing without timers. */
+  readonly nextAt?: number;
+  /** Since when it is paused; missing if it is not. */
+  readonly pausedSince?: number;
+}
+
 /** What was cancelled. */
 export interface Cancelled {
   /** What it was doing. What a call under way brings back is dropped. */

@@ -1,6 +1,6 @@
 import type { ObjectHost } from "./host.js";
 import { decodeName } from "./payload.js";
-import type { DeadLetter, TimerState, TimerView } from "./types.js";
+import type { DeadLetter, KindCounts, TimerState, TimerView } from "./types.js";
 
 /** A timer as the core shows it. */
 export interface CoreView {
@@ -22,6 +22,15 @@ export interface CoreDead extends Omit<CoreView, "nextAt" | "state"> {
   readonly id: string;
   readonly reason: DeadLetter["reason"];
   readonly deadAt: number;
+}
+
+/** The counts of a kind as the core shows them. */
+export interface CoreCounts extends Omit<KindCounts, "kind" | "isKnown"> {
+  readonly kind: number;
+}
+
+export function kindCounts(host: ObjectHost, { kind, ...counts }: CoreCounts): KindCounts {
+  return { ...counts, kind: host.nameOf(kind), isKnown: host.runs(kind) };
 }
 
 export function timerView<K extends string, T>(host: ObjectHost, kind: K, core: CoreView): TimerView<K, T> {

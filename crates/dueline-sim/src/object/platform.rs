@@ -71,7 +71,7 @@ impl ObjectWorld<'_> {
         let stored_ms = self.object.storage().alarm_ms();
         let passes_for_lost = stored_ms.is_none_or(|at_ms| at_ms + LOST_AFTER_MS < self.now_ms());
         let is_over = self.object.next_alarm_ms().is_some()
-            || (passes_for_lost && self.first_wake_ms().is_none());
+            || (passes_for_lost && self.wanted_alarm_ms().is_none());
         self.is_excused &= !is_over;
     }
 

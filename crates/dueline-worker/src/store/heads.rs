@@ -14,6 +14,9 @@ use crate::hold::TurnEnd;
 const WAKES_PER_PAGE: usize = 64;
 /// Most wakes served by one tick.
 const WAKES_PER_TICK: usize = 256;
+/// How long an object whose first timer has a kind without a handler here may be left alone, in
+/// milliseconds: a deployment that has the handler again finds its timers within this time by itself.
+const UNKNOWN_LOOK_MS: u64 = 3_600_000;
 
 /// A partition to be ticked, and the wakes that are served by that.
 #[derive(Debug)]
@@ -30,24 +33,47 @@ impl ObjectStore {
         state: &mut State,
         kinds: &KindSet,
     ) -> Result<Option<u64>, StoreError> {
-        let limit = if state.holds.is_empty() {
-            1
-        } else {
-            WAKES_PER_PAGE
-        };
+        let is_first_enough = state.holds.is_empty();
+        let limit = if is_first_enough { 1 } else { WAKES_PER_PAGE };
         let mut earliest: Option<u64> = None;
-        self.walk(state, kinds, u64::MAX, limit, |wake, held_ms| {
+        self.walk(state, kinds, u64::MAX, limit, &mut |wake, held_ms| {
             if earliest.is_some_and(|earliest| earliest <= wake.at_ms) {
                 return ControlFlow::Break(());
             }
             let at_ms = wake.at_ms.max(held_ms);
             earliest = Some(earliest.map_or(at_ms, |earliest| earliest.min(at_ms)));
+            if is_first_enough {
+                return ControlFlow::Break(());
+            }
             ControlFlow::Continue(())
         })?;
         Ok(earliest)
     }
 
-    /// The same in a turn of its own, for the handler, which waits for it.
+    /// When the alarm has to come at the latest, in milliseconds since 1970: for the head of the kinds
+    /// that run here, and now and then for others. Only the first wake of all counts: behind one of a
+    /// kind that runs here the next look at the heads is not later than it has to be.
+    pub(super) fn alarm_head(&self, state: &mut State) -> Result<Option<u64>, StoreError> {
+        let mut first = None;
+        self.walk(state, &KindSet::all(), u64::MAX, 1, &mut |wake, _| {
+            first = Some(wake);
+            ControlFlow::Break(())
+        })?;
+        let Some(first) = first else { return Ok(None) };
+        let is_known = self.kinds.contains(first.kind);
+        if is_known && state.holds.is_empty() {
+            return Ok(Some(first.at_ms));
+        }
+        let head = self.head(state, &self.kinds)?;
+        if is_known {
+            return Ok(head);
+        }
+        let look_ms = self.runtime.now_ms().saturating_add(UNKNOWN_LOOK_MS);
+        let look_ms = first.at_ms.max(look_ms);
+        Ok(Some(head.map_or(look_ms, |head| head.min(look_ms))))
+    }
+
+    /// The head of these kinds in a turn of its own, for the handler, which waits for it.
     pub(crate) fn next_head(&self, kinds: &KindSet) -> Result<Option<u64>, StoreError> {
         let mut state = self.lock();
         state.is_lowered = false;
@@ -67,7 +93,7 @@ impl ObjectStore {
             kinds,
             now_ms,
             WAKES_PER_TICK,
-            |wake, held_ms| {
+            &mut |wake, held_ms| {
                 if held_ms > now_ms {
                     return ControlFlow::Continue(());
                 }
@@ -104,7 +130,7 @@ impl ObjectStore {
         kinds: &KindSet,
         until_ms: u64,
         limit: usize,
-        mut show: impl FnMut(Wake, u64) -> ControlFlow<()>,
+        show: &mut dyn FnMut(Wake, u64) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         let now = self.runtime.monotonic();
         let now_ms = self.runtime.now_ms();

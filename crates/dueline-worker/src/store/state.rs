@@ -155,7 +155,7 @@ impl ObjectStore {
         self.clear_mark(state);
         let head = match stale {
             Some(head) => head,
-            None => self.head(state, &self.kinds).map_err(AlarmError::Heads)?,
+            None => self.alarm_head(state).map_err(AlarmError::Heads)?,
         };
         let Some(due_ms) = head else {
             return self.unset(state);
@@ -219,7 +219,7 @@ impl ObjectStore {
             return Ok(None);
         }
         // What is stored counts too: nothing may be known of the alarm that is replaced.
-        let head = self.head(state, &self.kinds)?;
+        let head = self.alarm_head(state)?;
         let earliest_ms = head.map_or(due_ms, |head| head.min(due_ms));
         let at_ms = state.alarm.place(earliest_ms, now_ms);
         self.set(state, at_ms).map(Some)
@@ -268,9 +268,7 @@ impl ObjectStore {
         {
             return Ok((Restored::Sound, None));
         }
-        let head = self
-            .head(&mut state, &self.kinds)
-            .map_err(AlarmError::Heads)?;
+        let head = self.alarm_head(&mut state).map_err(AlarmError::Heads)?;
         let Some(due_ms) = head else {
             // One that is lost must not pass for the alarm of what is put next.
             state.alarm.note(match found {

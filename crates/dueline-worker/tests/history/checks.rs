@@ -11,6 +11,8 @@ use super::script::KINDS;
 const HELD_MS: u64 = 61_000;
 /// The same after turns that found nothing to do, as when a clock has been set back.
 const FRUITLESS_MS: u64 = 1_000;
+/// How long the alarm for a kind without a handler may be off.
+const UNKNOWN_LOOK_MS: u64 = 3_600_000;
 
 impl History {
     /// The earliest stored wake of the kinds that can run here.
@@ -21,6 +23,23 @@ impl History {
             .filter(|wake| KINDS.contains(&wake.kind) || wake.kind == TimerKind::INVALID)
             .map(|wake| wake.at_ms)
             .min()
+    }
+
+    /// The first wake that the alarm has to serve next, and when it has to come at the latest: in time for
+    /// kinds that run here, within an hour for others.
+    fn wanted_alarm_ms(&self) -> Option<(u64, u64)> {
+        let latest_ms = self.latest_ms.max(self.now_ms());
+        let wakes = self.object.storage().wakes().unwrap();
+        let known = self
+            .first_wake_ms()
+            .map(|at_ms| (at_ms, at_ms.max(latest_ms)));
+        let any = wakes
+            .first()
+            .map(|wake| (wake.at_ms, wake.at_ms.max(latest_ms + UNKNOWN_LOOK_MS)));
+        known
+            .into_iter()
+            .chain(any)
+            .min_by_key(|(_, wanted_ms)| *wanted_ms)
     }
 
     fn slack_ms(&self) -> u64 {
@@ -42,11 +61,11 @@ impl History {
         if self.is_excused || self.broken.len() > 3 {
             return;
         }
-        let Some(first_ms) = self.first_wake_ms() else {
+        let Some((first_ms, wanted_ms)) = self.wanted_alarm_ms() else {
             return;
         };
         let alarm_ms = self.object.storage().alarm_ms();
-        let until_ms = first_ms.max(self.latest_ms).max(self.now_ms()) + self.slack_ms();
+        let until_ms = wanted_ms + self.slack_ms();
         if alarm_ms.is_none_or(|at_ms| at_ms > until_ms) {
             self.broken.push(format!(
                 "the first wake is at {first_ms}, the alarm at {alarm_ms:?}, now {}",
@@ -61,7 +80,7 @@ impl History {
         if !is_settled || self.is_excused || self.is_retrying || self.broken.len() > 3 {
             return;
         }
-        let (Some(stored_ms), Some(_)) = (self.object.storage().alarm_ms(), self.first_wake_ms())
+        let (Some(stored_ms), Some(_)) = (self.object.storage().alarm_ms(), self.wanted_alarm_ms())
         else {
             return;
         };

@@ -71,6 +71,32 @@ async function listAll(object: ObjectClient, kind: string): Promise<View[]> {
   return all;
 }
 
+interface Counts {
+  readonly kind: string;
+  readonly isKnown: boolean;
+  readonly timers: number;
+  readonly hasMoreTimers: boolean;
+  readonly dead: number;
+  readonly hasMoreDead: boolean;
+  readonly nextAt?: number;
+}
+
+/** The counts without their times, by their kinds' names. */
+async function countsByKind(object: ObjectClient): Promise<Record<string, [isKnown: boolean, timers: number, dead: number]>> {
+  const counts = await object.call<Counts[]>("counts");
+  assert.ok(counts.every(({ hasMoreTimers, hasMoreDead }) => !hasMoreTimers && !hasMoreDead));
+  return Object.fromEntries(counts.map(({ kind, isKnown, timers: pending, dead }) => [kind, [isKnown, pending, dead]]));
+}
+
+const HOUR_MS = 3_600_000;
+
+/** Waits until nothing is left to be done but the hourly look for kinds without a handler. */
+async function hourly(object: ObjectClient): Promise<void> {
+  const from = Date.now() + HOUR_MS / 2;
+  const at = await until(() => object.call<number | null>("alarm"), (alarm) => alarm !== null && alarm > from);
+  assert.ok(at !== null && at <= Date.now() + HOUR_MS, `the alarm is at ${at}`);
+}
+
 const effectsOf = async (object: ObjectClient, kind: string): Promise<Effect[]> =>
   (await object.call<Effect[]>("effects")).filter((effect) => effect.kind === kind);
 
@@ -105,6 +131,11 @@ describe("a redeployment", () => {
     const movedRows = await object.call<Row[]>("rowsOf", "moved");
     assert.equal(movedRows.length, MOVED);
     assert.deepEqual(await object.call("effects"), []);
+    assert.deepEqual(await countsByKind(object), {
+      known: [true, KNOWN, 0],
+      moved: [true, MOVED, 0],
+      strict: [true, STRICT, 0],
+    });
 
     await redeploy(workerd, "deployed-renamed.js");
     const known = await until(() => effectsOf(object, "known"), (effects) => effects.length >= KNOWN);
@@ -130,11 +161,16 @@ describe("a redeployment", () => {
       assert.match(lastError, index === 0 ? /does not decode/ : /a newer form was expected/);
     }
 
-    // Nobody looks at them again and again.
-    await until(() => object.call("alarm"), (alarm) => alarm === null);
+    // Both are seen in the counts.
+    assert.deepEqual(await countsByKind(object), { moved: [false, MOVED, 0], strict: [true, 0, STRICT] });
+    const lost = (await object.call<Counts[]>("counts")).find(({ kind }) => kind === "moved");
+    assert.equal(lost?.nextAt, due);
+
+    // Nobody looks at them again and again, but once an hour.
+    await hourly(object);
     const alarms = await object.call<number>("alarms");
     await marker(object, "second marker");
-    await until(() => object.call("alarm"), (alarm) => alarm === null);
+    await hourly(object);
     assert.equal(await object.call<number>("alarms"), alarms + 1);
     const { items: still } = await object.call<Page<Dead>>("dead", { kind: "strict" });
     assert.deepEqual(still, dead);
@@ -142,7 +178,7 @@ describe("a redeployment", () => {
     assert.deepEqual(await object.call("rowsOf", "moved"), movedRows);
 
     await redeploy(workerd, "deployed-restored.js");
-    // The platform has no alarm for them, so a request is what wakes the object.
+    // A request wakes the object before the hour is over.
     const fired = await until(() => effectsOf(object, "moved"), (effects) => effects.length >= MOVED);
     const strict = await until(() => effectsOf(object, "strict"), (effects) => effects.length >= STRICT - 1);
     await marker(object, "third marker");

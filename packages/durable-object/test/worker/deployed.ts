@@ -58,6 +58,8 @@ export abstract class DeployedBase extends TimerObject<Kinds> {
           return this.list(first, second);
         case "dead":
           return this.deadLetters.list(first);
+        case "counts":
+          return this.timers.counts();
         case "effects":
           return this.#sql.exec("SELECT * FROM effects ORDER BY rowid").toArray();
         case "alarms":
