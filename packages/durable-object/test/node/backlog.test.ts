@@ -9,7 +9,7 @@ const TIMERS = 100_000;
 const PAGE = 5_000;
 /** The default budget of a tick. */
 const FIRED_MAX = 128;
-/** At most as many scheduled in between; each waits a day. */
+/** As many scheduled in between; each waits a day. */
 const BETWEEN = 50;
 
 interface Alarm {
@@ -55,7 +55,6 @@ describe("a backlog", () => {
         seen.add(effects);
       }
       answers.push(Date.now() - asked);
-      await new Promise((resolve) => setTimeout(resolve, 10));
     }
     const took = Date.now() - begun;
 
@@ -67,10 +66,10 @@ describe("a backlog", () => {
     assert.equal(alarms.reduce((sum, { fired }) => sum + fired, 0), TIMERS);
     const lengths = alarms.map(({ began, ended }) => ended - began);
     assert.ok(Math.max(...lengths) < 30_000, "an alarm took longer than a tick may");
-    // The client saw the backlog at several heights: it was let in between the alarms. How often depends on
-    // how fast the machine is.
-    assert.ok(seen.size >= 3, `answers at ${seen.size} heights of the backlog`);
-    assert.ok(scheduled >= 1, "nothing could be scheduled while the backlog drained");
+    // The client saw the backlog at many heights: it was let in between the alarms. It asks without a pause, so
+    // a fast machine, which drains sooner, also answers it sooner.
+    assert.ok(seen.size >= 10, `answers at ${seen.size} heights of the backlog`);
+    assert.equal(scheduled, BETWEEN);
 
     const rate = Math.round((TIMERS * 1_000) / took);
     t.diagnostic(`${TIMERS} timers: scheduled in ${filled} ms, drained in ${took} ms (${rate} a second) by ${alarms.length} alarms`);
