@@ -44,31 +44,64 @@ impl<T> Planned<T> {
         store: &dyn NamespaceStore,
         partition: &Partition,
     ) -> Result<Option<T>, TimerError> {
+        match self.commit(store, partition).await? {
+            Tried::Committed(outcome) => Ok(Some(outcome)),
+            Tried::Lost => Ok(None),
+            Tried::Late(_) => Err(clocks_apart()),
+        }
+    }
+
+    /// Commits the batch by itself, for plans that hold by the store's clock.
+    pub(crate) async fn commit(
+        self,
+        store: &dyn NamespaceStore,
+        partition: &Partition,
+    ) -> Result<Tried<T>, TimerError> {
         if self.batch.writes.is_empty() {
-            return Ok(Some(self.outcome));
+            return Ok(Tried::Committed(self.outcome));
         }
-        match store.apply(partition, self.batch).await? {
-            BatchOutcome::Committed => Ok(Some(self.outcome)),
-            BatchOutcome::PreconditionFailed { .. } => Ok(None),
+        Ok(match store.apply(partition, self.batch).await? {
+            BatchOutcome::Committed => Tried::Committed(self.outcome),
+            BatchOutcome::PreconditionFailed { .. } => Tried::Lost,
             BatchOutcome::DeadlinePassed { .. } | BatchOutcome::TooEarly { .. } => {
-                Err(StoreError::unavailable(
-                    "the store's clock is not this process's: a time bound of the batch was lost",
-                )
-                .into())
+                Tried::Late(self.outcome)
             }
-        }
+        })
     }
 }
 
-/// Plans and commits until no guard is lost, eight times at most.
+/// What a commit came to.
+pub(crate) enum Tried<T> {
+    Committed(T),
+    /// Another writer was there: plan again.
+    Lost,
+    /// Nothing is written: by the store's clock a time bound does not hold.
+    Late(T),
+}
+
+pub(crate) fn clocks_apart() -> TimerError {
+    StoreError::unavailable(
+        "the store's clock is not this process's: a time bound of the batch was lost",
+    )
+    .into()
+}
+
+/// Plans and commits until no guard is lost, eight times at most. What a plan came to that was late by the
+/// store's clock is `$late`'s to say; without it that is an error.
 macro_rules! until_committed {
-    ($timers:expr, $partition:expr, $plan:expr) => {{
+    ($timers:expr, $partition:expr, $plan:expr) => {
+        $crate::kinds::planned::until_committed!($timers, $partition, $plan, |_| {
+            Err($crate::kinds::planned::clocks_apart())
+        })
+    };
+    ($timers:expr, $partition:expr, $plan:expr, $late:expr) => {{
         let mut tries = $crate::timers::Tries::default();
         loop {
             let planned = $plan.await?;
-            match planned.apply(&**$timers.store(), $partition).await? {
-                Some(outcome) => break Ok(outcome),
-                None => tries.changed()?,
+            match planned.commit(&**$timers.store(), $partition).await? {
+                $crate::kinds::planned::Tried::Committed(outcome) => break Ok(outcome),
+                $crate::kinds::planned::Tried::Late(outcome) => break $late(outcome),
+                $crate::kinds::planned::Tried::Lost => tries.changed()?,
             }
         }
     }};

@@ -1,11 +1,10 @@
 use super::close::{Changed, in_time};
 use super::request::validate_ttl;
 use super::rows::Record;
-use super::tickets::Tried;
 use super::{TICKET_EXPIRY, Ticket, TicketId, Tickets};
-use crate::kinds::Planned;
+use crate::kinds::planned::{Planned, until_committed};
 use crate::store::{Batch, Partition};
-use crate::timers::{Timer, TimerError, Tries, validate_due};
+use crate::timers::{Timer, TimerError, validate_due};
 
 impl Tickets {
     /// Holds a ticket for at least this many milliseconds from now; never shortens it.
@@ -19,15 +18,12 @@ impl Tickets {
         id: TicketId,
         ttl_ms: u64,
     ) -> Result<Changed, TimerError> {
-        let mut tries = Tries::default();
-        loop {
-            let planned = self.plan_extend(partition, id, ttl_ms).await?;
-            match self.try_apply(partition, planned).await? {
-                Tried::Committed(changed) => return Ok(changed),
-                Tried::Late(changed) => return Ok(changed.too_late()),
-                Tried::Lost => tries.changed()?,
-            }
-        }
+        until_committed!(
+            self.timers,
+            partition,
+            self.plan_extend(partition, id, ttl_ms),
+            |changed: Changed| Ok(changed.too_late())
+        )
     }
 
     /// Plans an extension: three preconditions and a write. The ticket keeps its timer, which finds the
@@ -75,15 +71,12 @@ impl Tickets {
     /// # Errors
     /// As [`consume`](Self::consume).
     pub async fn cancel(&self, partition: &Partition, id: TicketId) -> Result<Changed, TimerError> {
-        let mut tries = Tries::default();
-        loop {
-            let planned = self.plan_cancel(partition, id).await?;
-            match self.try_apply(partition, planned).await? {
-                Tried::Committed(changed) => return Ok(changed),
-                Tried::Late(changed) => return Ok(changed.too_late()),
-                Tried::Lost => tries.changed()?,
-            }
-        }
+        until_committed!(
+            self.timers,
+            partition,
+            self.plan_cancel(partition, id),
+            |changed: Changed| Ok(changed.too_late())
+        )
     }
 
     /// Plans a cancellation: four preconditions and at most three writes. As

@@ -1,14 +1,14 @@
 use super::found::Found;
 use super::outcome::outcome;
 use super::rows::{Counted, Counter};
-use super::tickets::{Tried, read_counters};
+use super::tickets::read_counters;
 use super::{End, Ticket, TicketId, Tickets};
-use crate::kinds::Planned;
 use crate::kinds::observed::Observed;
 use crate::kinds::outcome_delivery::OutboxBuilder;
+use crate::kinds::planned::{Planned, until_committed};
 use crate::mutants::{Mutant, planted};
 use crate::store::{Batch, Partition, Precondition, StoreError};
-use crate::timers::{TimerCtx, TimerError, Tries};
+use crate::timers::{TimerCtx, TimerError};
 
 /// What became of a ticket that was to be changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,15 +109,12 @@ impl Tickets {
         id: TicketId,
         end: End,
     ) -> Result<Changed, TimerError> {
-        let mut tries = Tries::default();
-        loop {
-            let planned = self.plan_end(partition, id, end).await?;
-            match self.try_apply(partition, planned).await? {
-                Tried::Committed(changed) => return Ok(changed),
-                Tried::Late(changed) => return Ok(changed.too_late()),
-                Tried::Lost => tries.changed()?,
-            }
-        }
+        until_committed!(
+            self.timers,
+            partition,
+            self.plan_end(partition, id, end),
+            |changed: Changed| Ok(changed.too_late())
+        )
     }
 
     async fn plan_end(

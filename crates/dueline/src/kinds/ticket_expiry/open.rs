@@ -1,10 +1,10 @@
 use super::request::{Hold, Opened, Refusal};
 use super::rows::{Counted, Counter, Index, Record, ticket_key};
 use super::ticket::counted;
-use super::tickets::{Tried, read_counters};
+use super::tickets::read_counters;
 use super::{TICKET_EXPIRY, Ticket, TicketId, Tickets};
-use crate::kinds::Planned;
 use crate::kinds::observed::Observed;
+use crate::kinds::planned::{Planned, Tried};
 use crate::kinds::row::Row;
 use crate::store::{Batch, Partition};
 use crate::timers::{Timer, TimerError, Tries};

@@ -3,10 +3,9 @@
 use bytes::Bytes;
 
 use super::rows::{Aside, Counted, Counter, Index, Record, SET_ASIDE, TICKET, index_key};
-use super::tickets::Tried;
 use super::{End, TICKET_EXPIRY, Ticket, TicketId, Tickets};
-use crate::kinds::Planned;
 use crate::kinds::observed::Observed;
+use crate::kinds::planned::{Planned, Tried};
 use crate::kinds::row::Row;
 use crate::store::{Batch, Partition, ScanRange, Value};
 use crate::timers::{Timer, TimerCtx, TimerError, Tries};

@@ -7,11 +7,11 @@ use super::found::Found;
 use super::hooks::NoHooks;
 use super::rows::{Counted, Counter, Index, TICKET, id_of, index_key, ticket_key};
 use super::{SessionAbort, Ticket, TicketEvent, TicketHooks, TicketId};
-use crate::kinds::Planned;
 use crate::kinds::observed::Observed;
 use crate::kinds::outcome_delivery::OutboxName;
+use crate::kinds::planned::{Planned, Tried};
 use crate::kinds::row::{Row, Table};
-use crate::store::{BatchOutcome, Cursor, Partition, ReadStore, ScanRange, StoreError, Value};
+use crate::store::{Cursor, Partition, ReadStore, ScanRange, StoreError, Value};
 use crate::timers::{TimerError, Timers};
 
 /// How long a ticket is held at most, by default: less than seven days, in milliseconds.
@@ -237,26 +237,10 @@ impl Tickets {
         partition: &Partition,
         planned: Planned<T>,
     ) -> Result<Tried<T>, TimerError> {
-        if planned.batch.writes.is_empty() {
-            return Ok(Tried::Committed(planned.outcome));
-        }
-        match self.timers.store().apply(partition, planned.batch).await? {
-            BatchOutcome::Committed => Ok(Tried::Committed(planned.outcome)),
-            BatchOutcome::PreconditionFailed { .. } => Ok(Tried::Lost),
-            BatchOutcome::DeadlinePassed { .. } | BatchOutcome::TooEarly { .. } => {
-                Ok(Tried::Late(planned.outcome))
-            }
-        }
+        planned
+            .commit(self.timers.store().as_ref(), partition)
+            .await
     }
-}
-
-/// What a commit came to.
-pub(super) enum Tried<T> {
-    Committed(T),
-    /// Another writer was there: plan again.
-    Lost,
-    /// By the store's clock the ticket has expired.
-    Late(T),
 }
 
 /// Tickets in the order of their ids.
