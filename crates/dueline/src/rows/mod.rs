@@ -39,7 +39,7 @@ pub mod class {
     /// Keys of the timer class that did not decode.
     pub const QUARANTINE: u8 = b'q';
     /// Rows of the built-in kinds: [`kinds`](crate::kinds).
-    pub const BUILT_IN: u8 = b'b';
+    pub const BUILT_IN: u8 = crate::store::BUILT_IN_ROWS[0];
     /// No rows: marks in a batch of work that a host does with its commit. A store that knows them takes
     /// them out, and to any other they are deletes of rows that are not there.
     pub const EFFECT: u8 = b'e';

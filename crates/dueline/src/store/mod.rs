@@ -20,6 +20,7 @@ pub use error::{StoreError, StoreErrorKind};
 pub use outcome::{BatchOutcome, GroupOutcome};
 pub use partition::Partition;
 pub use scan::{Cursor, ScanPage, ScanRange};
+pub(crate) use validate::BUILT_IN_ROWS;
 pub use validate::{validate_batch, validate_group, validate_key, validate_ranges};
 pub use wake::{
     AuditPage, LaneWake, PartitionPage, Wake, WakeCursor, WakePage, WakeRepair, WakeSettle,

@@ -349,15 +349,45 @@ async fn unless_slow<T>(
     .await
 }
 
+/// What says of a run, behind its number, that it was cut.
+const CUT: &str = " was cut: ";
+
 /// What is kept with a timer whose run was cut.
 fn cut_reason(timer: &DueTimer) -> String {
     let attempt = timer.header().attempt;
-    let mut reason = format!("attempt {attempt} was cut: its claim ended without an outcome");
+    let mut reason = format!("attempt {attempt}{CUT}its claim ended without an outcome");
     if let Some(failure) = timer.last_error()
-        && !failure.error.split(' ').any(|word| word == "cut:")
+        && !is_cut_reason(&failure.error)
     {
         reason.push_str("; the last error before that: ");
         reason.push_str(&failure.error);
     }
     reason
+}
+
+/// Whether an error is such a reason, of an earlier run.
+fn is_cut_reason(error: &str) -> bool {
+    error
+        .strip_prefix("attempt ")
+        .map(|rest| rest.trim_start_matches(|digit: char| digit.is_ascii_digit()))
+        .is_some_and(|rest| rest.starts_with(CUT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_cut_reason;
+
+    #[test]
+    fn only_what_the_engine_says_of_a_cut_run_is_taken_for_it() {
+        assert!(is_cut_reason(
+            "attempt 20 was cut: its claim ended without an outcome"
+        ));
+        for error in [
+            "the wire was cut: short circuit",
+            "cut: 3",
+            "attempt was cut: ",
+        ] {
+            assert!(!is_cut_reason(error), "{error}");
+        }
+    }
 }
