@@ -8,6 +8,7 @@ import { Running } from "./running.js";
 import type { Payloads, Policy } from "./types.js";
 
 const FOLLOW_UPS_MAX = 20;
+const TIMEOUT_MS_MAX = 2 ** 31 - 1;
 
 /** A kind as its handlers need it. */
 export interface HostKind {
@@ -146,7 +147,8 @@ export class ObjectHost {
   sleep(ms: number): Promise<void> {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const slept = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, ms);
+      // One that is longer ends at once in most runtimes. The core goes on sleeping if time is left.
+      timer = setTimeout(resolve, Math.min(ms, TIMEOUT_MS_MAX));
     });
     if (timer !== undefined) {
       this.#sleeps.set(slept, timer);
