@@ -47,6 +47,7 @@ const PROJECTS: &[&str] = &[
     "test/worker",
     "test/node",
     "test/clock",
+    "test/types",
     "bench/worker",
     "bench/node",
     "examples",

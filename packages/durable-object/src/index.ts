@@ -37,6 +37,7 @@ export type {
   KindCounts,
   KindOf,
   ListOptions,
+  Naming,
   Page,
   PayloadOf,
   Payloads,
