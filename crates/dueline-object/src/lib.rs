@@ -14,6 +14,7 @@
 //! | `handler`, `outcome` | a handler in JavaScript as a handler of the engine |
 //! | `object`, `verbs`, `kinds` | what the package calls |
 //! | `records`, `literals`, `errors` | what it is given back |
+//! | `built_in` | the built-in kinds, in the build that has them |
 //! | `suite_storage` | the same storage without a host, for suites of tests |
 //!
 //! # Numbers and bytes
@@ -30,6 +31,8 @@
 //! Built for `wasm32` only; for any other target the crate is empty.
 //!
 //! # Features
+//! `kinds`: the built-in kinds. Without them the module is two thirds as large, so the package has both builds.
+//!
 //! `suite`: the storage without a host, for the suites that `dueline-objectsuite` runs inside workerd.
 #![cfg(target_arch = "wasm32")]
 #![allow(
@@ -37,6 +40,8 @@
     reason = "the core shares by Arc; this target has one thread"
 )]
 
+#[cfg(feature = "kinds")]
+mod built_in;
 mod clocks;
 mod connection;
 mod errors;

@@ -4,10 +4,9 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use dueline::runtime::Runtime;
 use dueline::sql::SizeLimit;
-use dueline::store::{Partition, StoreError};
-use dueline::timers::{Registry, TickBudget};
+use dueline::store::Partition;
+use dueline::timers::{Registry, TickBudget, TimerError, Timers};
 use dueline_worker::{AlarmInfo, ObjectDriver, ObjectOptions, ObjectStorage, Restored, Start};
 use js_sys::{Array, JsString, Promise};
 use wasm_bindgen::prelude::*;
@@ -41,19 +40,13 @@ pub struct ObjectCore {
 impl ObjectCore {
     /// Opens the timers of an object: creates or migrates its tables, allots kinds to new names, sets the
     /// alarm if it is missing. A promise of an `ObjectCore`.
-    pub fn open(storage: Storage, host: Host, kinds: &Array, settings: &ObjectSettings) -> Promise {
-        let options = options_of(settings, kinds.length());
-        let start = if settings.is_after_trap() {
-            Start::AfterTrap
-        } else {
-            Start::Fresh
-        };
+    pub fn open(storage: Storage, host: Host, kinds: &Array, settings: ObjectSettings) -> Promise {
         let kinds: Vec<KindOptions> = kinds.iter().map(JsCast::unchecked_into).collect();
         let on = host.clone();
         promise(
             &on,
             Box::pin(async move {
-                let core = Self::opened(storage, host, &kinds, options, start).await?;
+                let core = Self::opened(storage, host, &kinds, &settings).await?;
                 // What is missing here is looked for again by the next request.
                 let _ = core.driver.restore().await;
                 core.driver
@@ -112,31 +105,32 @@ impl ObjectCore {
         storage: Storage,
         host: Host,
         wanted: &[KindOptions],
-        options: ObjectOptions,
-        start: Start,
+        settings: &ObjectSettings,
     ) -> Result<Self, JsValue> {
         let partition = Partition::new(PARTITION).map_err(|error| thrown_store_error(&error))?;
         let runtime = runtime(&host);
         let clock = Arc::clone(runtime.clock());
         let storage: Arc<dyn ObjectStorage> =
             Arc::new(PlatformStorage::new(storage, host.clone(), clock));
-        let open = |registry, runtime: &Runtime| -> Result<ObjectDriver, JsValue> {
-            let storage = Arc::clone(&storage);
-            ObjectDriver::open(storage, runtime.clone(), registry, start, options)
-                .map_err(|error: StoreError| thrown_store_error(&error))
-        };
-        // The names lie in the store, so it is opened once to read them; without handlers nothing runs.
-        let reading = open(Registry::new(), &runtime)?;
-        let kinds = Kinds::allot(reading.timers(), &partition, wanted)
-            .await
-            .map_err(|error| thrown_timer_error(&error))?;
-        drop(reading);
         let known = Rc::new(OnceCell::new());
         let handler = HostHandler::new(host.clone(), Rc::clone(&known));
-        let registry = kinds
-            .registry(wanted, &handler)
+        let mut kinds = Kinds::default();
+        let registry = async |timers: &Timers| -> Result<Registry, TimerError> {
+            kinds = Kinds::allot(timers, &partition, wanted).await?;
+            let registry = kinds.registry(wanted, &handler)?;
+            #[cfg(feature = "kinds")]
+            let registry = crate::built_in::register(registry, settings, timers, &host)?;
+            Ok(registry)
+        };
+        let start = if settings.is_after_trap() {
+            Start::AfterTrap
+        } else {
+            Start::Fresh
+        };
+        let options = options_of(settings, wanted.len());
+        let driver = ObjectDriver::open_with(storage, runtime, registry, start, options)
+            .await
             .map_err(|error| thrown_timer_error(&error))?;
-        let driver = open(registry, &runtime)?;
         let scheduling = Scheduling {
             timers: driver.timers().clone(),
             partition,
@@ -154,9 +148,10 @@ impl ObjectCore {
 
 /// Without a word about it each of the kinds has an equal share of a tick: the only kind of an object has
 /// all of it, since nobody else waits.
-fn options_of(settings: &ObjectSettings, kinds: u32) -> ObjectOptions {
+fn options_of(settings: &ObjectSettings, kinds: usize) -> ObjectOptions {
     let default = ObjectOptions::default();
     let max_fired = settings.max_fired().unwrap_or(default.budget.max_fired);
+    let kinds = u32::try_from(kinds).unwrap_or(u32::MAX);
     let share = max_fired.div_ceil(kinds.max(1));
     let share = share.max(default.budget.max_per_kind);
     let budget = TickBudget {

@@ -29,7 +29,7 @@ impl Record {
     }
 
     /// A word of a closed set.
-    fn word(self, name: &'static str, word: &'static str) -> Self {
+    pub(crate) fn word(self, name: &'static str, word: &'static str) -> Self {
         self.with(name, literal(word))
     }
 
@@ -44,15 +44,19 @@ impl Record {
 
     /// A name's UTF-8, which the package decodes.
     fn reference(self, bytes: &[u8]) -> Self {
-        self.with("reference", Uint8Array::from(bytes))
+        self.bytes("reference", bytes)
     }
 
     fn generation(self, generation: u64) -> Self {
         self.with("generation", generation.to_string())
     }
 
+    pub(crate) fn bytes(self, name: &'static str, bytes: &[u8]) -> Self {
+        self.with(name, Uint8Array::from(bytes))
+    }
+
     fn payload(self, bytes: &[u8]) -> Self {
-        self.with("payload", Uint8Array::from(bytes))
+        self.bytes("payload", bytes)
     }
 
     fn failure(self, failure: Option<&Failure>) -> Self {

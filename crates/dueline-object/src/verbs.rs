@@ -239,10 +239,10 @@ impl ObjectCore {
 }
 
 /// What a verb comes to.
-type VerbFuture = Pin<Box<dyn Future<Output = Result<JsValue, TimerError>>>>;
+pub(crate) type VerbFuture = Pin<Box<dyn Future<Output = Result<JsValue, TimerError>>>>;
 
 impl ObjectCore {
-    fn verb(&self, verb: impl FnOnce(Scheduling) -> VerbFuture) -> Promise {
+    pub(crate) fn verb(&self, verb: impl FnOnce(Scheduling) -> VerbFuture) -> Promise {
         answered(&self.host, verb(self.scheduling.clone()))
     }
 }

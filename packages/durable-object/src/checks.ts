@@ -56,6 +56,22 @@ export function nameOf(value: unknown): string {
   return value;
 }
 
+/**
+ * A text that was given out by the engine: a generation, an id, a place to go on. The engine reads it; here it
+ * must only be a string, since what is none breaks the call into the module.
+ */
+export function text(what: string, value: unknown): string {
+  if (typeof value !== "string") {
+    throw new DuelineError("invalid", `${what} is a string, not ${String(value)}`);
+  }
+  return value;
+}
+
+/** As {@link text}; `undefined` stays. */
+export function optionalText(what: string, value: unknown): string | undefined {
+  return value === undefined ? undefined : text(what, value);
+}
+
 /** An integer within bounds; `undefined` stays. */
 export function whole(what: string, value: number | undefined, least: number, most: number): number | undefined {
   if (value === undefined) {

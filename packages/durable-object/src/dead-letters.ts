@@ -1,4 +1,4 @@
-import { whole } from "./checks.js";
+import { optionalText, text, whole } from "./checks.js";
 import type { Opened } from "./opened.js";
 import type { DeadLetter, KindOf, Page, Payloads, Scheduled } from "./types.js";
 import { deadLetter, type CoreDead } from "./views.js";
@@ -22,7 +22,8 @@ export class DeadLetters<P extends Payloads> {
     return this.#call(async (opened) => {
       const kind = options.kind === undefined ? undefined : opened.host.number(options.kind);
       const limit = whole("limit", options.limit, 1, 1000) ?? 100;
-      const page = (await opened.wait((core) => core.dead(kind, options.after, limit))) as {
+      const after = optionalText("`after`", options.after);
+      const page = (await opened.wait((core) => core.dead(kind, after, limit))) as {
         readonly dead: readonly CoreDead[];
         readonly next?: string;
       };
@@ -35,9 +36,10 @@ export class DeadLetters<P extends Payloads> {
 
   /** Schedules a dead timer again, due at once, its attempts at 0; `undefined` if it is gone. */
   async requeue(id: string): Promise<Scheduled | undefined> {
-    return this.#call(
-      async (opened) => (await opened.wait((core) => core.requeue(id))) as Scheduled | undefined,
-    );
+    return this.#call(async (opened) => {
+      const letter = text("the id of a dead letter", id);
+      return (await opened.wait((core) => core.requeue(letter))) as Scheduled | undefined;
+    });
   }
 
   /** Schedules all dead timers of a kind, or of all kinds, again, and says how many. */
@@ -61,6 +63,9 @@ export class DeadLetters<P extends Payloads> {
 
   /** Throws a dead timer away. Whether it was there. */
   async purge(id: string): Promise<boolean> {
-    return this.#call(async (opened) => (await opened.wait((core) => core.purge(id))) as boolean);
+    return this.#call(async (opened) => {
+      const letter = text("the id of a dead letter", id);
+      return (await opened.wait((core) => core.purge(letter))) as boolean;
+    });
   }
 }

@@ -55,21 +55,49 @@ interface CoreOutcome {
 /** What was said of a run. A timer that is just done is the number of its effects, 0 without any. */
 type CoreSaid = number | CoreOutcome;
 
+/** A function that a built-in kind asks. */
+export type Hook = (argument: unknown) => unknown;
+
+/** The built-in kinds of an object. */
+export interface BuiltIn {
+  /** As the core reads them. */
+  readonly settings: object;
+  /** What they ask, by its name. */
+  readonly hooks: Record<string, Hook>;
+  /** Their numbers, by the names under which they are shown. */
+  readonly kinds: Readonly<Record<string, number>>;
+}
+
+/** Effects that wait for their commit. */
+interface Kept {
+  readonly kind: string;
+  readonly effects: Effects;
+  /** Whether they are those of a verb, which forgets them itself. */
+  readonly isOfVerb: boolean;
+  /** What they threw. */
+  thrown?: unknown;
+}
+
 /** What one object does for the core: its handlers, its effects, its waits. */
 export class ObjectHost {
   readonly #instance: Instance;
   readonly #identity: string;
   readonly #kinds = new Map<number, HostKind>();
   readonly #numbers = new Map<string, number>();
-  readonly #effects = new Map<number, { readonly kind: string; readonly effects: Effects }>();
+  readonly #hooks: Readonly<Record<string, Hook>>;
+  readonly #effects = new Map<number, Kept>();
   readonly #runs = new Map<number, Running>();
   readonly #sleeps = new Map<Promise<void>, ReturnType<typeof setTimeout>>();
   #lastEffect = 0;
   #isInEffects = false;
 
-  constructor(instance: Instance, identity: string) {
+  constructor(instance: Instance, identity: string, builtIn: BuiltIn | undefined) {
     this.#instance = instance;
     this.#identity = identity;
+    this.#hooks = builtIn?.hooks ?? {};
+    for (const [name, number] of Object.entries(builtIn?.kinds ?? {})) {
+      this.#numbers.set(name, number);
+    }
   }
 
   /** Which kind each name has; said once the object is open. */
@@ -92,7 +120,34 @@ export class ObjectHost {
 
   /** Effects of runs that are all over. */
   forgetEffects(): void {
-    this.#effects.clear();
+    for (const [number, kept] of this.#effects) {
+      if (!kept.isOfVerb) {
+        this.#effects.delete(number);
+      }
+    }
+  }
+
+  /** Calls a verb with effects that go with what it commits. What they throw is the verb's error. */
+  async withEffects<T>(
+    kind: string,
+    effects: Effects | undefined,
+    verb: (number: number | undefined) => Promise<T>,
+  ): Promise<T> {
+    if (effects === undefined) {
+      return verb(undefined);
+    }
+    if (typeof effects !== "function" || isAsync(effects)) {
+      throw new DuelineError("effects_async", `the effects of \`${kind}\` are a function that writes and returns nothing`);
+    }
+    const number = this.keep(kind, effects, true);
+    const kept = this.#effects.get(number);
+    try {
+      return await verb(number);
+    } catch (error) {
+      throw kept !== undefined && "thrown" in kept ? kept.thrown : error;
+    } finally {
+      this.#effects.delete(number);
+    }
   }
 
   // What the core calls.
@@ -134,10 +189,19 @@ export class ObjectHost {
       }
       return undefined;
     } catch (thrown) {
+      found.thrown = thrown;
       return `the effects failed: ${textOf(thrown)}`;
     } finally {
       this.#isInEffects = false;
     }
+  }
+
+  ask(hook: string, argument: unknown): unknown {
+    const asked = this.#hooks[hook];
+    if (asked === undefined) {
+      throw new DuelineError("invalid", `the object has no \`${hook}\``);
+    }
+    return asked(argument);
   }
 
   wake(task: number): void {
@@ -263,14 +327,15 @@ export class ObjectHost {
       throw new DuelineError("invalid", `at most ${FOLLOW_UPS_MAX} timers are scheduled with another, not ${schedule.length}`);
     }
     return {
-      ...(effects === undefined ? {} : { effects: this.#keep(kind, effects) }),
+      ...(effects === undefined ? {} : { effects: this.keep(kind, effects, false) }),
       ...(schedule === undefined ? {} : { schedules: schedule.map((timer) => this.wanted(timer)) }),
     };
   }
 
-  #keep(kind: string, effects: Effects): number {
+  /** Keeps effects for the commit that asks for them by this number. */
+  keep(kind: string, effects: Effects, isOfVerb: boolean): number {
     this.#lastEffect += 1;
-    this.#effects.set(this.#lastEffect, { kind, effects });
+    this.#effects.set(this.#lastEffect, { kind, effects, isOfVerb });
     return this.#lastEffect;
   }
 

@@ -3,48 +3,7 @@
  *
  * @module
  */
-export { DuelineError, type DuelineErrorCode } from "./errors.js";
-export {
-  detached,
-  type Detached,
-  type DueTimer,
-  type Handler,
-  type Handlers,
-  type Inline,
-  type Kind,
-  type KindOptions,
-  type Retry,
-  type Returned,
-} from "./handlers.js";
-export {
-  dead,
-  done,
-  reschedule,
-  retry,
-  type Effects,
-  type FollowUp,
-  type Outcome,
-  type Together,
-} from "./outcomes.js";
-export type { DeadLetters } from "./dead-letters.js";
-export type { Settings } from "./settings.js";
+export * from "./common.js";
+export type { TimersOptions } from "./base-timers.js";
 export { TimerObject } from "./timer-object.js";
-export { Timers, type TimersOptions } from "./timers.js";
-export type {
-  AlarmReport,
-  Cancelled,
-  DeadLetter,
-  KindCounts,
-  KindOf,
-  ListOptions,
-  Naming,
-  Page,
-  PayloadOf,
-  Payloads,
-  Policy,
-  Schedule,
-  Scheduled,
-  TimerState,
-  TimerView,
-  When,
-} from "./types.js";
+export { Timers } from "./timers.js";

@@ -1,4 +1,4 @@
-import { ObjectCore, __wbg_reset_state, poll_task } from "./generated/dueline_object.js";
+import type { Engine } from "./engine.js";
 import { DuelineError, fromCore, isCoreError, textOf } from "./errors.js";
 
 /**
@@ -8,11 +8,16 @@ import { DuelineError, fromCore, isCoreError, textOf } from "./errors.js";
  * each object opens its timers anew at its next call.
  */
 export class Instance {
+  readonly #engine: Engine;
   readonly #waiting = new Set<(crash: DuelineError) => void>();
 
-  /** The instance that works. */
-  static get current(): Instance {
-    return current;
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  /** Whether another instance has taken its place. */
+  get isLost(): boolean {
+    return this !== this.#engine.current;
   }
 
   /** Calls into the module, and waits for the promise that the call returns. */
@@ -37,7 +42,7 @@ export class Instance {
 
   /** Calls into the module. Whatever comes out but an error of its own has broken it. */
   enter<T>(call: () => T): T {
-    if (this !== current) {
+    if (this.isLost) {
       throw new DuelineError("crashed", "the engine trapped in the meantime");
     }
     try {
@@ -54,11 +59,11 @@ export class Instance {
   wake(task: number): void {
     // As `queueMicrotask`, which costs a call out of JavaScript.
     void SOON.then(() => {
-      if (this !== current) {
+      if (this.isLost) {
         return;
       }
       try {
-        poll_task(task);
+        this.#engine.module.poll_task(task);
       } catch (thrown) {
         this.#replace(thrown);
       }
@@ -69,8 +74,7 @@ export class Instance {
   #replace(thrown: unknown): DuelineError {
     const crash = new DuelineError("crashed", `the engine trapped: ${textOf(thrown)}`, { cause: thrown });
     console.error(crash);
-    current = new Instance();
-    __wbg_reset_state();
+    this.#engine.renew();
     for (const giveUp of this.#waiting) {
       giveUp(crash);
     }
@@ -79,7 +83,3 @@ export class Instance {
 }
 
 const SOON = Promise.resolve();
-
-let current = new Instance();
-
-export { ObjectCore };

@@ -1,5 +1,6 @@
 import type { ObjectHost } from "./host.js";
-import { Instance, type ObjectCore } from "./instance.js";
+import type { ObjectCore } from "./generated/dueline_object.js";
+import type { Instance } from "./instance.js";
 
 /** The timers of one object, open in one instance of the module. */
 export class Opened {
@@ -11,7 +12,7 @@ export class Opened {
 
   /** Whether the instance has been replaced. */
   get isLost(): boolean {
-    return this.instance !== Instance.current;
+    return this.instance.isLost;
   }
 
   /** Calls the core and waits for what it promises. */

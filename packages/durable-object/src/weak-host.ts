@@ -1,7 +1,7 @@
 import type { ObjectHost } from "./host.js";
 
 /** The methods that the core calls. */
-type Called = Pick<ObjectHost, "run" | "settle" | "abandon" | "effect" | "wake" | "sleep" | "endSleep">;
+type Called = Pick<ObjectHost, "run" | "settle" | "abandon" | "effect" | "ask" | "wake" | "sleep" | "endSleep">;
 
 /**
  * A host that does not keep its object alive. The module holds it as long as the object's timers are open
@@ -24,6 +24,7 @@ export function weakly(host: ObjectHost): Called {
     settle: (output, ...timer) => there().settle(output, ...timer),
     abandon: (run) => held.deref()?.abandon(run),
     effect: (number) => there().effect(number),
+    ask: (hook, argument) => there().ask(hook, argument),
     wake: (task) => held.deref()?.wake(task),
     sleep: (ms) => held.deref()?.sleep(ms) ?? new Promise<void>(() => undefined),
     endSleep: (slept) => held.deref()?.endSleep(slept),

@@ -81,7 +81,7 @@ impl<'a> AlarmRun<'a> {
         self.driver
             .engine
             .slots()
-            .runnable(&self.driver.store.kinds)
+            .runnable(&self.driver.store.kinds())
     }
 
     /// One tick over all partitions, which share one budget, in the order of their wakes.
@@ -218,7 +218,7 @@ impl<'a> AlarmRun<'a> {
             return Err(AlarmError::Heads(StoreError::unavailable("a timer failed")));
         }
         let rearmed = if planted(Mutant::AlarmReadBeforeSet) {
-            let head = store.next_head(&store.kinds).map_err(AlarmError::Heads)?;
+            let head = store.next_head(&store.kinds()).map_err(AlarmError::Heads)?;
             give_way().await;
             store.rearm_with_stale(head)?
         } else {

@@ -80,11 +80,47 @@ impl ObjectDriver {
         start: Start,
         options: ObjectOptions,
     ) -> Result<Self, StoreError> {
+        let store = Self::open_store(storage, &runtime, options)?;
+        Ok(Self::over(store, runtime, registry, start, options))
+    }
+
+    /// As [`open`](Self::open), for handlers that need the verbs of the object: the built-in kinds, and those
+    /// whose kinds are allotted by names that are stored. The registry is asked for once the tables are there.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), and what the registry's making says.
+    pub async fn open_with<E: From<StoreError>>(
+        storage: Arc<dyn ObjectStorage>,
+        runtime: Runtime,
+        registry: impl AsyncFnOnce(&Timers) -> Result<Registry, E>,
+        start: Start,
+        options: ObjectOptions,
+    ) -> Result<Self, E> {
+        let store = Self::open_store(storage, &runtime, options)?;
+        let shared = Arc::clone(&store) as Arc<dyn NamespaceStore>;
+        let registry = registry(&Timers::new(shared, runtime.clone())).await?;
+        Ok(Self::over(store, runtime, registry, start, options))
+    }
+
+    fn open_store(
+        storage: Arc<dyn ObjectStorage>,
+        runtime: &Runtime,
+        options: ObjectOptions,
+    ) -> Result<Arc<ObjectStore>, StoreError> {
+        ObjectStore::open(storage, runtime.clone(), options.size_limit).map(Arc::new)
+    }
+
+    fn over(
+        store: Arc<ObjectStore>,
+        runtime: Runtime,
+        registry: Registry,
+        start: Start,
+        options: ObjectOptions,
+    ) -> Self {
         let mut kinds = registry.kinds();
         // Rows too damaged to name their kind are set aside by whoever ticks.
         kinds.insert(TimerKind::INVALID);
-        let store = ObjectStore::open(storage, runtime.clone(), kinds, options.size_limit)?;
-        let store = Arc::new(store);
+        store.set_kinds(kinds);
         let is_left = store.take_left_mark() || start == Start::AfterTrap;
         let cautious_until_ms = is_left.then(|| runtime.now_ms());
         let engine = Engine::new(
@@ -92,12 +128,12 @@ impl ObjectDriver {
             runtime,
             registry,
         );
-        Ok(Self {
+        Self {
             engine: engine.calls_max(options.calls_max.max(1)),
             store,
             options,
             cautious_until_ms: Arc::new(Mutex::new(cautious_until_ms)),
-        })
+        }
     }
 
     /// The verbs of scheduling. What they commit sets the alarm.

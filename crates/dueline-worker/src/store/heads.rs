@@ -60,11 +60,12 @@ impl ObjectStore {
             ControlFlow::Break(())
         })?;
         let Some(first) = first else { return Ok(None) };
-        let is_known = self.kinds.contains(first.kind);
+        let is_known = state.kinds.contains(first.kind);
         if is_known && state.holds.is_empty() {
             return Ok(Some(first.at_ms));
         }
-        let head = self.head(state, &self.kinds)?;
+        let kinds = state.kinds;
+        let head = self.head(state, &kinds)?;
         if is_known {
             return Ok(head);
         }

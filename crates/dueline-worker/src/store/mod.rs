@@ -28,8 +28,6 @@ use state::State;
 pub struct ObjectStore {
     pub(crate) storage: Arc<dyn ObjectStorage>,
     pub(crate) runtime: Runtime,
-    /// The kinds whose wakes set the alarm: those with a handler here, and kind 0.
-    pub(crate) kinds: KindSet,
     state: Mutex<State>,
 }
 
@@ -38,7 +36,6 @@ impl ObjectStore {
     pub(crate) fn open(
         storage: Arc<dyn ObjectStorage>,
         runtime: Runtime,
-        kinds: KindSet,
         size_limit: Option<SizeLimit>,
     ) -> Result<Self, StoreError> {
         let mut is_current = false;
@@ -66,9 +63,18 @@ impl ObjectStore {
         Ok(Self {
             storage,
             runtime,
-            kinds,
             state: Mutex::new(State::new(writer, is_marked)),
         })
+    }
+
+    /// The kinds whose wakes set the alarm: those with a handler here, and kind 0. None before a registry
+    /// is there.
+    pub(crate) fn kinds(&self) -> KindSet {
+        self.lock().kinds
+    }
+
+    pub(crate) fn set_kinds(&self, kinds: KindSet) {
+        self.lock().kinds = kinds;
     }
 
     /// Reads in the present turn.

@@ -2,6 +2,7 @@ use std::task::{Context, Poll, Waker};
 
 use dueline::sql::{OrphanWake, Writer};
 use dueline::store::StoreError;
+use dueline::timers::KindSet;
 
 use super::ObjectStore;
 use crate::alarm::{Alarm, KnownAlarm};
@@ -17,6 +18,7 @@ const LOST_AFTER_MS: u64 = 1_000;
 /// What one instance of the object keeps in memory.
 #[derive(Debug)]
 pub(super) struct State {
+    pub(super) kinds: KindSet,
     pub(super) writer: Writer,
     pub(super) alarm: Alarm,
     pub(super) holds: Holds,
@@ -42,6 +44,7 @@ pub(super) struct State {
 impl State {
     pub(super) fn new(writer: Writer, is_marked: bool) -> Self {
         Self {
+            kinds: KindSet::new(),
             writer,
             alarm: Alarm::new(),
             holds: Holds::default(),

@@ -45,6 +45,9 @@ function modules(folder: string, prefix: string): string[] {
     });
 }
 
+/** The package's other entry, under the name by which it is imported. */
+const KINDS = `(name = "@dueline/durable-object/kinds", esModule = "export * from \\"@dueline/kinds/index.js\\";")`;
+
 /** What was started and has not ended: it must not outlive the tests. */
 const running = new Set<ChildProcess>();
 process.once("exit", () => {
@@ -80,7 +83,7 @@ function config(options: WorkerdOptions, port: number, data: string): string {
   const worker = modules(join(PACKAGE, options.folder ?? "dist-test/worker"), "");
   worker.sort((a, b) => Number(b.includes(`"${options.entry}"`)) - Number(a.includes(`"${options.entry}"`)));
   const suite = options.suite === true ? modules(join(PACKAGE, "dist-test/suite"), "@suite/") : [];
-  const all = [...worker, ...modules(options.dist ?? join(PACKAGE, "dist"), "@dueline/"), ...suite];
+  const all = [...worker, ...modules(options.dist ?? join(PACKAGE, "dist"), "@dueline/"), KINDS, ...suite];
   const bindings = options.classes.map((name) => `(name = "${name}", durableObjectNamespace = "${name}")`);
   const prevent = options.preventEviction === true ? ", preventEviction = true" : "";
   const namespaces = options.classes.map(

@@ -1,0 +1,55 @@
+//! The built-in kinds of the engine, for the build of the module that has them (feature `kinds`).
+//!
+//! Each file is a kind: its verbs, its registration, and what it asks the host. Which kinds an object has is
+//! said when it is opened ([`BuiltIns`]); a kind that is left out waits, as every kind without a handler.
+//!
+//! A verb may carry effects of the host's: they are done in the transaction that commits the change, and not
+//! at all if there is nothing to change ([`change`]).
+
+mod change;
+mod hooks;
+mod leases;
+
+use dueline::timers::{Registry, TimerError, Timers};
+use wasm_bindgen::prelude::*;
+
+use crate::platform::{Host, ObjectSettings};
+use hooks::Hooks;
+use leases::LeaseSettings;
+
+#[wasm_bindgen]
+extern "C" {
+    /// The built-in kinds of an object, each with its settings.
+    pub type BuiltIns;
+
+    #[wasm_bindgen(method, getter, js_name = builtIns)]
+    fn built_ins(this: &ObjectSettings) -> Option<BuiltIns>;
+
+    #[wasm_bindgen(method, getter)]
+    fn leases(this: &BuiltIns) -> Option<LeaseSettings>;
+}
+
+/// Registers the built-in kinds that the settings name.
+pub(crate) fn register(
+    registry: Registry,
+    settings: &ObjectSettings,
+    timers: &Timers,
+    host: &Host,
+) -> Result<Registry, TimerError> {
+    let Some(wanted) = settings.built_ins() else {
+        return Ok(registry);
+    };
+    let hooks = Hooks::new(host.clone());
+    let entries = [wanted
+        .leases()
+        .map(|settings| leases::entry(&settings, &hooks))];
+    let _ = timers;
+    entries
+        .into_iter()
+        .flatten()
+        .try_fold(registry, |registry, (kind, registration)| {
+            registry
+                .with(kind, registration)
+                .map_err(|error| TimerError::Invalid(error.to_string().into()))
+        })
+}

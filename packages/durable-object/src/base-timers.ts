@@ -1,0 +1,307 @@
+import { dueOf, nameOf, optionalText, text, time, whole } from "./checks.js";
+import { DeadLetters } from "./dead-letters.js";
+import type { Engine } from "./engine.js";
+import { DuelineError } from "./errors.js";
+import type { ObjectCore } from "./generated/dueline_object.js";
+import type { Handlers } from "./handlers.js";
+import { ObjectHost, type BuiltIn, type CoreWanted } from "./host.js";
+import { Opened } from "./opened.js";
+import { OwnAlarm } from "./own-alarm.js";
+import { coreKind, coreSettings, hostKinds, type Settings } from "./settings.js";
+import type { FollowUp } from "./outcomes.js";
+import type {
+  AlarmReport,
+  Cancelled,
+  KindCounts,
+  KindOf,
+  ListOptions,
+  Page,
+  Payloads,
+  Schedule,
+  Scheduled,
+  TimerView,
+  When,
+} from "./types.js";
+import { kindCounts, timerView, type CoreCounts, type CoreView } from "./views.js";
+import { weakly } from "./weak-host.js";
+
+/** What the timers of an object are made of. */
+export interface TimersOptions<P extends Payloads> extends Settings {
+  /** The kinds, by their names; a function is asked behind the object's constructor. */
+  readonly handlers: Handlers<P> | (() => Handlers<P>);
+  /**
+   * The `alarm()` that the object had before: it is called when a time set by {@link BaseTimers.setAlarm}
+   * comes, and once for the alarm that was pending when the object adopted this package.
+   */
+  readonly ownAlarm?: () => void | Promise<void>;
+}
+
+/** The timers of one Durable Object, whatever build of the engine runs them. */
+export abstract class BaseTimers<P extends Payloads = Payloads> {
+  /** Timers that were given up. */
+  readonly deadLetters: DeadLetters<P>;
+  readonly #ctx: DurableObjectState;
+  readonly #engine: Engine;
+  readonly #builtIn: BuiltIn | undefined;
+  readonly #options: TimersOptions<P>;
+  readonly #ownAlarm: OwnAlarm | undefined;
+  #opened: Promise<Opened>;
+  #host: ObjectHost | undefined;
+  #alarms = 0;
+  #isRestoring = false;
+
+  /** @internal */
+  constructor(ctx: DurableObjectState, options: TimersOptions<P>, engine: Engine, builtIn?: BuiltIn) {
+    this.#ctx = ctx;
+    this.#engine = engine;
+    this.#builtIn = builtIn;
+    this.#options = options;
+    this.#ownAlarm = options.ownAlarm === undefined ? undefined : new OwnAlarm(ctx.storage, options.ownAlarm);
+    this.deadLetters = new DeadLetters(this.call);
+    // Nothing else is let in before the timers are open and the alarm is set.
+    this.#opened = ctx.blockConcurrencyWhile(() => this.#open(false));
+    // Whoever waits is told; the platform throws the object away by itself.
+    this.#opened.catch(() => undefined);
+  }
+
+  /** Schedules a timer. Once the promise is resolved, it is committed and the alarm is set. */
+  async schedule<K extends KindOf<P>>(kind: K, timer: Schedule<P[K]>): Promise<Scheduled> {
+    return this.call(async (opened) => {
+      const { ifMatch: match, ...rest } = timer as Schedule<unknown>;
+      const ifMatch = optionalText("`ifMatch`", match);
+      const wanted = opened.host.wanted({ kind, ...rest } as FollowUp<Payloads>);
+      if (ifMatch !== undefined && !wanted.isNamed) {
+        throw new DuelineError("invalid", "`ifMatch` is for a timer with a name");
+      }
+      return scheduled(opened, wanted, ifMatch);
+    });
+  }
+
+  /** Cancels the timer of a name; `undefined` if there is none. Once resolved it is final. */
+  async cancel(
+    kind: KindOf<P>,
+    name: string,
+    options: { readonly ifMatch?: string } = {},
+  ): Promise<Cancelled | undefined> {
+    return this.call(async (opened) => {
+      const number = opened.host.number(kind);
+      const of = nameOf(name);
+      const ifMatch = optionalText("`ifMatch`", options.ifMatch);
+      return (await opened.wait((core) => core.cancel(number, of, ifMatch))) as Cancelled | undefined;
+    });
+  }
+
+  /** The timer of a name, in whatever state; `undefined` if there is none. */
+  async get<K extends KindOf<P>>(kind: K, name: string): Promise<TimerView<K, P[K]> | undefined> {
+    return this.call(async (opened) => {
+      const number = opened.host.number(kind);
+      const of = nameOf(name);
+      const found = await opened.wait((core) => core.get(number, of));
+      return found === undefined ? undefined : timerView(opened.host, kind, found as CoreView);
+    });
+  }
+
+  /** One page of the timers of a kind, in the order of their dues, or of their names if `prefix` is given. */
+  async list<K extends KindOf<P>>(
+    kind: K,
+    options: ListOptions = {},
+  ): Promise<Page<TimerView<K, P[K]>>> {
+    return this.call(async (opened) => {
+      const number = opened.host.number(kind);
+      const states = options.states === undefined ? undefined : listed(options.states);
+      const prefix = optionalText("`prefix`", options.prefix);
+      const after = optionalText("`after`", options.after);
+      const { dueBefore } = options;
+      const limit = whole("limit", options.limit, 1, 1000) ?? 100;
+      const before = dueBefore === undefined ? undefined : time("dueBefore", dueBefore);
+      const page = (await opened.wait((core) =>
+        core.list(number, states, prefix, before, after, limit),
+      )) as { readonly timers: readonly CoreView[]; readonly next?: string };
+      return {
+        items: page.timers.map((view) => timerView<K, P[K]>(opened.host, kind, view)),
+        ...(page.next === undefined ? {} : { next: page.next }),
+      };
+    });
+  }
+
+  /** Moves the timer of a name to another due, its payload kept. Throws `not_found` without one. */
+  async reschedule(
+    kind: KindOf<P>,
+    name: string,
+    when: When & { readonly ifMatch?: string },
+  ): Promise<Scheduled> {
+    return this.call(async (opened) => {
+      const number = opened.host.number(kind);
+      const of = nameOf(name);
+      const dueAt = dueOf(when);
+      const ifMatch = optionalText("`ifMatch`", when.ifMatch);
+      return (await opened.wait((core) => core.reschedule(number, of, dueAt, ifMatch))) as Scheduled;
+    });
+  }
+
+  /**
+   * Pauses a kind: its timers wait, whatever their dues. With `wait` behind the runs that are under way.
+   * Whether it was not paused before.
+   */
+  async pause(kind: KindOf<P>, options: { readonly wait?: boolean } = {}): Promise<boolean> {
+    return this.call(async (opened) => {
+      const number = opened.host.number(kind);
+      return (await opened.wait((core) => core.pause(number, options.wait ?? false))) as boolean;
+    });
+  }
+
+  /** Lets a paused kind go on. Whether it was paused. */
+  async resume(kind: KindOf<P>): Promise<boolean> {
+    return this.call(async (opened) => {
+      const number = opened.host.number(kind);
+      return (await opened.wait((core) => core.resume(number))) as boolean;
+    });
+  }
+
+  /** The kinds that are paused. */
+  async paused(): Promise<string[]> {
+    return this.call(async (opened) => {
+      const numbers = (await opened.wait((core) => core.paused())) as number[];
+      return numbers.map((number) => opened.host.nameOf(number));
+    });
+  }
+
+  /**
+   * How many timers and dead letters there are of each kind, up to 1,000 of each: kinds that this version has
+   * no handler for too, so that a name that was lost by a deployment is seen. Reads what it counts.
+   */
+  async counts(): Promise<KindCounts[]> {
+    return this.call(async (opened) => {
+      const counts = (await opened.wait((core) => core.counts())) as CoreCounts[];
+      return counts.map((of) => kindCounts(opened.host, of));
+    });
+  }
+
+  /**
+   * Serves the object's alarm: everything that is due, and the alarm for what is next. Call it from
+   * `alarm()`, and let its error out: the platform tries such an alarm again.
+   */
+  async alarm(info?: AlarmInvocationInfo): Promise<AlarmReport> {
+    const opened = await this.#whenOpen();
+    this.#alarms += 1;
+    try {
+      await this.#ownAlarm?.adoptServed(() => this.#scheduleOwn(opened, Date.now()));
+      const report = await opened.wait((core) =>
+        core.alarm(info?.retryCount ?? 0, info?.isRetry ?? false, info?.scheduledTime),
+      );
+      return report as AlarmReport;
+    } finally {
+      this.#alarms -= 1;
+      if (this.#alarms === 0) {
+        opened.host.forgetEffects();
+      }
+    }
+  }
+
+  /** In the place of `ctx.storage.setAlarm`, for an object with an `ownAlarm`. */
+  async setAlarm(at: number | Date): Promise<void> {
+    await this.call((opened) => this.#scheduleOwn(opened, time("the alarm", at)));
+  }
+
+  /** In the place of `ctx.storage.getAlarm`. */
+  async getAlarm(): Promise<number | null> {
+    return this.call(async (opened) => {
+      const number = opened.host.number(OwnAlarm.KIND);
+      const found = await opened.wait((core) => core.get(number, OwnAlarm.NAME));
+      return (found as CoreView | undefined)?.nextAt ?? null;
+    });
+  }
+
+  /** In the place of `ctx.storage.deleteAlarm`. */
+  async deleteAlarm(): Promise<void> {
+    await this.call(async (opened) => {
+      const number = opened.host.number(OwnAlarm.KIND);
+      await opened.wait((core) => core.cancel(number, OwnAlarm.NAME, undefined));
+    });
+  }
+
+  async #scheduleOwn(opened: Opened, dueAt: number): Promise<void> {
+    const wanted = opened.host.wanted({ kind: OwnAlarm.KIND, name: OwnAlarm.NAME, dueAt, payload: undefined });
+    await scheduled(opened, wanted, undefined);
+  }
+
+  /** A verb: with open timers, outside effects, and with a look at the alarm behind it. */
+  protected readonly call = async <T>(verb: (opened: Opened) => Promise<T>): Promise<T> => {
+    // Asked before anything is awaited: behind a wait the effects are over.
+    if (this.#host?.isInEffects === true) {
+      throw new DuelineError(
+        "in_effects",
+        "effects run inside a transaction: return `schedule` beside them to schedule with it",
+      );
+    }
+    const opened = await this.#whenOpen();
+    try {
+      return await verb(opened);
+    } finally {
+      this.#restore(opened);
+    }
+  };
+
+  /** Looks whether the alarm is missing or late. It costs a read of the alarm, for which nobody waits. */
+  #restore(opened: Opened): void {
+    if (this.#isRestoring || this.#alarms > 0 || opened.isLost) {
+      return;
+    }
+    this.#isRestoring = true;
+    const restored = opened.wait((core) => core.restore()).catch((thrown: unknown) => {
+      console.warn("dueline: the alarm could not be looked at; the next call looks again", thrown);
+    });
+    this.#ctx.waitUntil(
+      restored.finally(() => {
+        this.#isRestoring = false;
+      }),
+    );
+  }
+
+  async #whenOpen(): Promise<Opened> {
+    const opened = await this.#opened;
+    if (!opened.isLost) {
+      return opened;
+    }
+    // One call opens the timers anew, the others wait for it.
+    const again = this.#opened.then((lost) => (lost.isLost ? this.#open(this.#alarms > 0) : lost));
+    this.#opened = again;
+    return again;
+  }
+
+  async #open(isAfterTrap: boolean): Promise<Opened> {
+    // Behind the object's constructor, so that its fields are there for the handlers.
+    await Promise.resolve();
+    const { handlers } = this.#options;
+    const given = typeof handlers === "function" ? handlers() : handlers;
+    const kinds = hostKinds({ ...given, ...this.#ownAlarm?.handlers() });
+    const instance = this.#engine.current;
+    const host = new ObjectHost(instance, this.#ctx.id.toString(), this.#builtIn);
+    this.#host = host;
+    const settings = { ...coreSettings(this.#options, isAfterTrap), builtIns: this.#builtIn?.settings };
+    const pending = await this.#ownAlarm?.pending();
+    const core = (await instance.wait(() =>
+      this.#engine.module.ObjectCore.open(this.#ctx.storage, weakly(host), kinds.map(coreKind), settings),
+    )) as ObjectCore;
+    host.know(instance.enter(() => core.kindNumbers()) as Record<string, number>, kinds);
+    const opened = new Opened(instance, core, host);
+    await this.#ownAlarm?.adopt(pending, (at) => this.#scheduleOwn(opened, at));
+    return opened;
+  }
+}
+
+/** States as the core reads them. */
+function listed(states: unknown): string {
+  if (!Array.isArray(states)) {
+    throw new DuelineError("invalid", "`states` is a list of states");
+  }
+  return states.map((state) => text("a state", state)).join();
+}
+
+/** Schedules a timer. Its parts are handed over one by one: an object would cost a call for each of them. */
+async function scheduled(opened: Opened, wanted: CoreWanted, ifMatch: string | undefined): Promise<Scheduled> {
+  const { kind, reference, isNamed, dueAt, payload, policy } = wanted;
+  return (await opened.wait((core) =>
+    core.schedule(kind, reference, isNamed, dueAt, payload, policy, ifMatch),
+  )) as Scheduled;
+}

@@ -1,0 +1,46 @@
+// What both entries of the package have in common.
+export type { BaseTimerObject } from "./base-timer-object.js";
+export type { BaseTimers } from "./base-timers.js";
+export { DuelineError, type DuelineErrorCode } from "./errors.js";
+export {
+  detached,
+  type Detached,
+  type DueTimer,
+  type Handler,
+  type Handlers,
+  type Inline,
+  type Kind,
+  type KindOptions,
+  type Retry,
+  type Returned,
+} from "./handlers.js";
+export {
+  dead,
+  done,
+  reschedule,
+  retry,
+  type Effects,
+  type FollowUp,
+  type Outcome,
+  type Together,
+} from "./outcomes.js";
+export type { DeadLetters } from "./dead-letters.js";
+export type { Settings } from "./settings.js";
+export type {
+  AlarmReport,
+  Cancelled,
+  DeadLetter,
+  KindCounts,
+  KindOf,
+  ListOptions,
+  Naming,
+  Page,
+  PayloadOf,
+  Payloads,
+  Policy,
+  Schedule,
+  Scheduled,
+  TimerState,
+  TimerView,
+  When,
+} from "./types.js";

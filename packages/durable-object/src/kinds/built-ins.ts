@@ -1,0 +1,27 @@
+import type { BuiltIn } from "../host.js";
+import { coreLeases, type LeaseOptions } from "./leases.js";
+
+/** The built-in kinds of an object; each is there if it is named. `{}` is one with its defaults. */
+export interface BuiltIns {
+  /** At most one holder of a name at a time. */
+  readonly leases?: LeaseOptions;
+}
+
+/** The numbers of the built-in kinds, by the names under which they are counted and paused. */
+export const BUILT_IN_KINDS: Readonly<Record<string, number>> = {
+  $lease_sweep: 1,
+};
+
+/** Built-in kinds as the core reads them, and what they ask. */
+export function coreBuiltIns(wanted: BuiltIns): BuiltIn {
+  const settings: Record<string, object> = {};
+  const hooks: BuiltIn["hooks"] = {};
+  const add = (name: string, core: { settings: object; hooks: BuiltIn["hooks"] } | undefined): void => {
+    if (core !== undefined) {
+      settings[name] = core.settings;
+      Object.assign(hooks, core.hooks);
+    }
+  };
+  add("leases", wanted.leases && coreLeases(wanted.leases));
+  return { settings, hooks, kinds: BUILT_IN_KINDS };
+}

@@ -1,0 +1,14 @@
+/**
+ * The same package with the engine's built-in kinds: leases, tickets, reservations, quotas, outboxes and gated
+ * records, beside timers of one's own.
+ *
+ * It has a WebAssembly module of its own, which is larger. Import from here or from the main entry, not from both.
+ *
+ * @module
+ */
+export * from "../common.js";
+export type { BuiltIns } from "./built-ins.js";
+export type { Drain, Grant, Lease, LeaseOptions, Leases, LeaseState, Release, Renewal } from "./leases.js";
+export { TimerObject } from "./timer-object.js";
+export { Timers, type TimersOptions } from "./timers.js";
+export type { WithEffects } from "./verbs.js";

@@ -1,0 +1,20 @@
+import { BaseTimerObject } from "../base-timer-object.js";
+import type { Payloads } from "../types.js";
+import type { BuiltIns } from "./built-ins.js";
+import { Timers } from "./timers.js";
+
+/** As `TimerObject` of the package's main entry, with the built-in kinds beside one's own. */
+export abstract class TimerObject<P extends Payloads, Env = unknown> extends BaseTimerObject<P, Env> {
+  protected override readonly timers: Timers<P>;
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    this.timers = new Timers<P>(ctx, { ...this.timersOptions(), builtIns: this.builtIns() });
+  }
+
+  /**
+   * The built-in kinds of this object. Called by the constructor of this class, before the fields of yours are
+   * there; what it names is called later.
+   */
+  protected abstract builtIns(): BuiltIns;
+}

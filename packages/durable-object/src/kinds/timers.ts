@@ -1,0 +1,22 @@
+import { BaseTimers, type TimersOptions as BaseOptions } from "../base-timers.js";
+import type { Payloads } from "../types.js";
+import { coreBuiltIns, type BuiltIns } from "./built-ins.js";
+import { engine } from "./engine.js";
+import { Leases } from "./leases.js";
+
+/** What the timers of an object are made of, with the built-in kinds that it has. */
+export interface TimersOptions<P extends Payloads> extends BaseOptions<P> {
+  /** The built-in kinds; a function is asked behind the object's constructor, and names the same ones. */
+  readonly builtIns?: BuiltIns;
+}
+
+/** As `Timers` of the package's main entry, with the built-in kinds beside one's own. */
+export class Timers<P extends Payloads = Payloads> extends BaseTimers<P> {
+  readonly leases: Leases;
+
+  constructor(ctx: DurableObjectState, options: TimersOptions<P>) {
+    const wanted = options.builtIns ?? {};
+    super(ctx, options, engine, coreBuiltIns(wanted));
+    this.leases = new Leases(this.call, wanted.leases !== undefined);
+  }
+}

@@ -1,0 +1,58 @@
+import { DuelineError } from "../errors.js";
+import type { ObjectCore } from "../generated/dueline_object_kinds.js";
+import type { Opened } from "../opened.js";
+import type { Effects } from "../outcomes.js";
+import { waitFor } from "./engine.js";
+
+/** How a verb is called: with open timers, outside effects. */
+export type Call = <T>(verb: (opened: Opened) => Promise<T>) => Promise<T>;
+
+/** Writes to the object's own tables that commit with a change, or not at all. */
+export interface WithEffects {
+  /** Done in the transaction of the change, and not at all if nothing changes. Writes, and returns nothing. */
+  readonly effects?: Effects;
+}
+
+const NAME_BYTES_MAX = 256;
+const encoder = new TextEncoder();
+
+/** The verbs of one built-in kind. */
+export abstract class Verbs {
+  readonly #call: Call;
+  readonly #kind: string;
+  readonly #isThere: boolean;
+
+  /** @internal */
+  constructor(call: Call, kind: string, isThere: boolean) {
+    this.#call = call;
+    this.#kind = kind;
+    this.#isThere = isThere;
+  }
+
+  /** Calls the core, with the number of the effects if there are some. */
+  protected verb<T>(
+    call: (core: ObjectCore, effects: number | undefined) => Promise<unknown>,
+    effects?: Effects,
+  ): Promise<T> {
+    if (!this.#isThere) {
+      throw new DuelineError("unknown_kind", `this object has no \`${this.#kind}\`: name them in \`builtIns\``);
+    }
+    return this.#call((opened) =>
+      opened.host.withEffects(this.#kind, effects, (number) =>
+        waitFor<T>(opened, (core) => call(core, number)),
+      ),
+    );
+  }
+}
+
+/** A name of the application's: 1 to 256 bytes of UTF-8. */
+export function shortName(what: string, value: unknown): string {
+  if (typeof value !== "string" || value === "" || !value.isWellFormed()) {
+    throw new DuelineError("invalid", `${what} is a well-formed string of at least one character`);
+  }
+  const bytes = encoder.encode(value).length;
+  if (bytes > NAME_BYTES_MAX) {
+    throw new DuelineError("invalid", `${what} has at most ${NAME_BYTES_MAX} bytes of UTF-8, this one ${bytes}`);
+  }
+  return value;
+}
