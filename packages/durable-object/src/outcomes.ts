@@ -20,11 +20,19 @@ export type FollowUp<P extends Payloads> = {
     PayloadOf<P[K]>;
 }[KindOf<P>];
 
+/** Another timer, cancelled in the commit of the one that fires: whatever its state, dead included. */
+export interface CancelWith<P extends Payloads> {
+  readonly kind: KindOf<P>;
+  readonly name: string;
+}
+
 /** What commits together with what becomes of a timer. */
 export interface Together<P extends Payloads = Payloads> {
   readonly effects?: Effects;
   /** Timers to be scheduled, at most 20. */
   readonly schedule?: readonly FollowUp<P>[];
+  /** Timers to be cancelled, at most 20. One that is not there is none. */
+  readonly cancel?: readonly CancelWith<P>[];
 }
 
 /**

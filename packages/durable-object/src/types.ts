@@ -142,6 +142,8 @@ export interface AlarmReport {
   readonly dead: number;
   readonly claimed: number;
   readonly quarantined: number;
+  /** How often the storage refused the timers, which are then held back for 1 to 60 s. */
+  readonly refused: number;
   /** Whether a budget left due timers for the next alarm. */
   readonly stoppedOnBudget: boolean;
   readonly worstLatenessMs: number;

@@ -93,6 +93,15 @@ export function followUps(): void {
   close(() => done<{ tock: undefined }>({ schedule: [{ kind: "tock", after: 1 }] }));
 }
 
+export function cancelled(): void {
+  close(() => done({ cancel: [{ kind: "tick", name: "a" }] }));
+  close(() => dead("late", { cancel: [{ kind: "close", name: "a" }], schedule: [{ kind: "tick", after: 1 }] }));
+  // @ts-expect-error There is no such kind.
+  close(() => done({ cancel: [{ kind: "tock", name: "a" }] }));
+  // @ts-expect-error Without a name nothing is found.
+  close(() => done({ cancel: [{ kind: "tick" }] }));
+}
+
 export const followUp: FollowUp<Kinds> = { kind: "tick", after: 1, name: "a", policy: "replace" };
 
 export function inline(): void {

@@ -116,6 +116,15 @@ export const made: readonly Timers<Kinds>[] = [
   new Timers<Kinds>(ctx, {}),
   // @ts-expect-error The setting is a number.
   new Timers<Kinds>(ctx, { handlers, fired: "64" }),
+  new Timers<Kinds>(ctx, { handlers, log: false }),
+  new Timers<Kinds>(ctx, { handlers, log: (event) => (event.type === "failed" ? console.log(event.attempt) : undefined) }),
+  new Timers<Kinds>(ctx, { handlers, log: async (event) => void (event.type === "alarm" && event.report.fired) }),
+  // @ts-expect-error An alarm has no attempts.
+  new Timers<Kinds>(ctx, { handlers, log: (event) => void (event.type === "alarm" && event.attempt) }),
+  // @ts-expect-error There is no such event.
+  new Timers<Kinds>(ctx, { handlers, log: (event) => void (event.type === "fired") }),
+  // @ts-expect-error It is a function.
+  new Timers<Kinds>(ctx, { handlers, log: "console" }),
   // @ts-expect-error There is no such setting.
   new Timers<Kinds>(ctx, { handlers, fires: 64 }),
 ];
