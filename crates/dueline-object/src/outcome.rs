@@ -84,7 +84,10 @@ impl Scheduling {
                 let payload = wanted.payload().to_vec();
                 let is_named = wanted.is_named();
                 let timer = timer_of(kind, reference, is_named, wanted.due_at(), payload);
-                self.timers.plan(&self.partition, &timer, policy).await?.batch
+                self.timers
+                    .plan(&self.partition, &timer, policy)
+                    .await?
+                    .batch
             };
             batch = batch.append(planned);
         }

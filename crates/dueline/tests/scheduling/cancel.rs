@@ -50,12 +50,7 @@ fn a_cancel_removes_every_trace_whatever_the_state() {
 
 fn plan_cancel(world: &World) -> Batch {
     let reference = reference_of("a");
-    block_on(
-        world
-            .timers
-            .plan_cancel(&world.partition, KIND, &reference),
-    )
-    .unwrap()
+    block_on(world.timers.plan_cancel(&world.partition, KIND, &reference)).unwrap()
 }
 
 fn apply(world: &World, batch: Batch) -> BatchOutcome {
@@ -67,7 +62,9 @@ fn a_planned_cancel_goes_with_the_batch_it_is_appended_to_whatever_the_state() {
     for state in TimerState::ALL {
         let world = World::new();
         world.put_in_state("a", state, 50_000);
-        let batch = Batch::new().put("state", "over").append(plan_cancel(&world));
+        let batch = Batch::new()
+            .put("state", "over")
+            .append(plan_cancel(&world));
         assert_eq!(apply(&world, batch), BatchOutcome::Committed);
         let keys: Vec<_> = world.rows().into_keys().collect();
         assert_eq!(keys, ["state"], "{state}");
