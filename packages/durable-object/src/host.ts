@@ -4,7 +4,7 @@ import type { Detached, DueTimer, Inline } from "./handlers.js";
 import type { Instance } from "./instance.js";
 import { checkedEffects, isAsync, isThenable, KeptEffects } from "./kept-effects.js";
 import { Outcome, type Effects, type FollowUp, type Together } from "./outcomes.js";
-import { decodeName, decodePayload, encodePayload } from "./payload.js";
+import { decodeName, decodePayload, encodePayload, shownPayload } from "./payload.js";
 import { Running } from "./running.js";
 import type { Payloads, Policy } from "./types.js";
 
@@ -164,8 +164,15 @@ export class ObjectHost {
       this.#effects.threw(verb, thrown);
       throw thrown;
     };
-    const keep: Keep = (effects) =>
-      effects === undefined ? 0 : this.#effects.keep(hook, checkedEffects(hook, effects), verb);
+    const keep: Keep = (effects) => {
+      if (effects === undefined) {
+        return 0;
+      }
+      if (typeof effects !== "function") {
+        throw new DuelineError("bad_outcome", `\`${hook}\` returned neither nothing nor effects`);
+      }
+      return this.#effects.keep(hook, checkedEffects(hook, effects), verb);
+    };
     try {
       const asked = this.#hooks[hook];
       if (asked === undefined) {
@@ -351,11 +358,7 @@ export class ObjectHost {
 
   /** A stored payload for whoever lists; `undefined` if it does not decode. */
   shown(stored: Uint8Array): unknown {
-    try {
-      return decodePayload(stored);
-    } catch {
-      return undefined;
-    }
+    return shownPayload(stored);
   }
 }
 
