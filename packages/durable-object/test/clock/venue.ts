@@ -27,13 +27,13 @@ export class Venue extends TimerObject<Record<string, never>> {
   }
 }
 
-/** Opens an object whose tickets have these options; without any it has no tickets. */
-export async function openVenue(clock: TestClock, wanted: TicketOptions | undefined = {}): Promise<TestObject<Venue>> {
+/** Opens an object whose tickets have these options. */
+export async function openVenue(clock: TestClock, wanted: TicketOptions = {}): Promise<TestObject<Venue>> {
   options = wanted;
   return TestObject.open(clock, Venue);
 }
 
-/** The same object without tickets, as behind a deploy that forgot them. */
+/** An object without tickets. */
 export async function openWithout(clock: TestClock): Promise<TestObject<Venue>> {
   options = undefined;
   return TestObject.open(clock, Venue);
