@@ -67,8 +67,10 @@ export interface BuiltIn {
   readonly settings: object;
   /** What they ask, by its name. */
   readonly hooks: Record<string, Hook>;
-  /** Their numbers, by the names under which they are shown. */
+  /** Their numbers, by the names under which they are shown, whether the object has them or not. */
   readonly kinds: Readonly<Record<string, number>>;
+  /** The numbers of those that it has. */
+  readonly handled: ReadonlySet<number>;
 }
 
 /** What one object does for the core: its handlers, its effects, its waits. */
@@ -78,6 +80,7 @@ export class ObjectHost {
   readonly #kinds = new Map<number, HostKind>();
   readonly #numbers = new Map<string, number>();
   readonly #hooks: Readonly<Record<string, Hook>>;
+  readonly #builtIn: ReadonlySet<number>;
   readonly #effects = new KeptEffects();
   readonly #runs = new Map<number, Running>();
   readonly #sleeps = new Map<Promise<void>, ReturnType<typeof setTimeout>>();
@@ -86,6 +89,7 @@ export class ObjectHost {
     this.#instance = instance;
     this.#identity = identity;
     this.#hooks = builtIn?.hooks ?? {};
+    this.#builtIn = builtIn?.handled ?? new Set();
     for (const [name, number] of Object.entries(builtIn?.kinds ?? {})) {
       this.#numbers.set(name, number);
     }
@@ -343,7 +347,7 @@ export class ObjectHost {
 
   /** Whether a kind has a handler. */
   runs(number: number): boolean {
-    return this.#kinds.has(number);
+    return this.#kinds.has(number) || this.#builtIn.has(number);
   }
 
   /** The name of a kind's number. */

@@ -16,6 +16,12 @@ export const BUILT_IN_KINDS: Readonly<Record<string, number>> = {
   $ticket_expiry: 2,
 };
 
+/** Whose timers each of them fires. */
+const FIRED: Readonly<Record<keyof BuiltIns, string>> = {
+  leases: "$lease_sweep",
+  tickets: "$ticket_expiry",
+};
+
 /** Built-in kinds as the core reads them, and what they ask. */
 export function coreBuiltIns(wanted: BuiltIns): BuiltIn {
   const settings: Record<string, object> = {};
@@ -28,5 +34,9 @@ export function coreBuiltIns(wanted: BuiltIns): BuiltIn {
   };
   add("leases", wanted.leases && coreLeases(wanted.leases));
   add("tickets", wanted.tickets && coreTickets(wanted.tickets));
-  return { settings, hooks, kinds: BUILT_IN_KINDS };
+  const fired = Object.entries(FIRED).flatMap(([name, kind]) => {
+    const number = BUILT_IN_KINDS[kind];
+    return wanted[name as keyof BuiltIns] === undefined || number === undefined ? [] : [number];
+  });
+  return { settings, hooks, kinds: BUILT_IN_KINDS, handled: new Set(fired) };
 }

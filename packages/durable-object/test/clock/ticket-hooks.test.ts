@@ -2,6 +2,8 @@
 // what it aborts and hears of never keeps one open. Method: hooks that write, fail, wait and hang.
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import type { Ticket, TicketEnd, TicketEvent, TicketOptions } from "@dueline/durable-object/kinds";
 import { TestClock, TestObject } from "@dueline/durable-object/testing";
 import { coded, hold, openVenue, written, type Venue } from "./venue.js";
@@ -19,6 +21,11 @@ beforeEach(() => {
 afterEach(() => clock.uninstall());
 
 const writing = (text: string): (() => void) => venue.instance.writing(text);
+
+function collectGarbage(): void {
+  setFlagsFromString("--expose_gc");
+  (runInNewContext("gc") as () => void)();
+}
 
 describe("onClose", () => {
   const ends = async (): Promise<Ticket[]> => {
@@ -168,6 +175,29 @@ describe("onClose", () => {
     bad = "";
     await clock.advance(BACK_OFF_MS);
     assert.deepEqual(written(venue).sort(), [...names].sort());
+  });
+
+  it("leaves nothing in memory behind its commit, by whomever it was asked", async () => {
+    const effects: WeakRef<() => void>[] = [];
+    venue = await openVenue(clock, {
+      onClose: (_, end) => {
+        const made = writing(end);
+        effects.push(new WeakRef(made));
+        return made;
+      },
+    });
+    const { id } = await hold(venue, "A1", MINUTE_MS);
+    await hold(venue, "A2", MINUTE_MS);
+    await venue.instance.tickets.consume(id);
+    const left = async (): Promise<number> => {
+      await clock.settle();
+      collectGarbage();
+      return effects.filter((made) => made.deref() !== undefined).length;
+    };
+    assert.deepEqual([effects.length, await left()], [1, 0]);
+    await clock.advance(MINUTE_MS);
+    assert.deepEqual([effects.length, await left()], [2, 0]);
+    assert.deepEqual(written(venue), ["consumed", "expired"]);
   });
 
   it("is not lost with an object that goes away behind a failure", async () => {

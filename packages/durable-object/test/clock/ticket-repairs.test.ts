@@ -6,7 +6,7 @@ import type { BuiltIns, TicketEvent, Tickets } from "@dueline/durable-object/kin
 import { Timers } from "@dueline/durable-object/kinds";
 import { TestClock, TestObject } from "@dueline/durable-object/testing";
 import { DurableObject } from "cloudflare:workers";
-import { coded, hold, openVenue, openWithout, written, type Venue } from "./venue.js";
+import { coded, hold, openVenue, takeAway, written, type Venue } from "./venue.js";
 
 const MINUTE_MS = 60_000;
 /** The tables of tickets: the letter behind their keys' first three bytes. */
@@ -195,8 +195,16 @@ it("options may be wrong, and are looked at when the object is made", async () =
 });
 
 it("an object without tickets says so", async () => {
-  const without = await openWithout(clock);
-  await assert.rejects(without.instance.tickets.open({ resource: "A1", ttl: 1 }), coded("unknown_kind"));
+  await takeAway(venue);
+  await assert.rejects(venue.instance.tickets.open({ resource: "A1", ttl: 1 }), coded("unknown_kind"));
+});
+
+it("its timers are counted, and known as long as the object has tickets", async () => {
+  await hold(venue, "A1", MINUTE_MS);
+  const shown = async () => (await venue.instance.counts()).map(({ kind, timers, isKnown }) => [kind, timers, isKnown]);
+  assert.deepEqual(await shown(), [["$ticket_expiry", 1, true]]);
+  await takeAway(venue);
+  assert.deepEqual(await shown(), [["$ticket_expiry", 1, false]]);
 });
 
 it("a ticket is held for less than `ttlMax` at a time, and for longer by being extended", async () => {
