@@ -2,11 +2,19 @@ import { DuelineError, textOf } from "./errors.js";
 import type { Effects } from "./outcomes.js";
 
 /** Effects that wait for their commit. */
-interface Kept {
+interface Kept<Run> {
   readonly kind: string;
   readonly effects: Effects;
+  /** The run of a handler that returned them, if one did. */
+  readonly run?: Run;
   /** The verb that they are committed by; none if that is the alarm. */
-  readonly verb: Verb | undefined;
+  readonly verb?: Verb | undefined;
+}
+
+/** Who hears what became of the effects of a run. */
+interface Hearing<Run> {
+  done(run: Run): void;
+  failed(run: Run, reason: string, thrown?: { readonly value: unknown }): void;
 }
 
 /** A verb that is under way, and what is kept for it. */
@@ -23,24 +31,31 @@ interface Verb {
  * that hooks returned to it, and those of runs when the alarm is: a plan that lost a guard is made anew, and
  * its hooks are asked anew.
  */
-export class KeptEffects {
-  readonly #kept = new Map<number, Kept>();
+export class KeptEffects<Run> {
+  readonly #hearing: Hearing<Run>;
+  readonly #kept = new Map<number, Kept<Run>>();
   readonly #verbs = new Map<number, Verb>();
   #last = 0;
   #isBusy = false;
+
+  constructor(hearing: Hearing<Run>) {
+    this.#hearing = hearing;
+  }
 
   /** Whether effects are being done: the store is in the middle of a transaction. */
   get isBusy(): boolean {
     return this.#isBusy;
   }
 
-  /** Keeps effects for a commit of the alarm, or of the verb of this number. */
-  keep(kind: string, effects: Effects, verb?: number): number {
+  /** Keeps effects of a run for a commit of the alarm. */
+  keep(kind: string, effects: Effects, run: Run): number {
+    return this.#put({ kind, effects, run });
+  }
+
+  /** Keeps effects that a hook returned, for a commit of the verb of this number, or of the alarm. */
+  keepOfHook(hook: string, effects: Effects, verb: number | undefined): number {
     const of = verb === undefined ? undefined : this.#verbs.get(verb);
-    this.#last += 1;
-    this.#kept.set(this.#last, { kind, effects, verb: of });
-    of?.numbers.push(this.#last);
-    return this.#last;
+    return this.#put({ kind: hook, effects, verb: of });
   }
 
   /** Runs a verb with the number of its effects. What they throw, or a hook that it asks, is its error. */
@@ -48,7 +63,7 @@ export class KeptEffects {
     const number = this.#last + 1;
     const verb: Verb = { numbers: [] };
     this.#verbs.set(number, verb);
-    this.keep(kind, effects, number);
+    this.#put({ kind, effects, verb });
     try {
       return await run(number);
     } catch (error) {
@@ -84,23 +99,40 @@ export class KeptEffects {
     if (found === undefined) {
       return "the effects of an earlier run are gone";
     }
+    const { run, verb } = found;
+    const failed = (reason: string, thrown?: { readonly value: unknown }): string => {
+      if (run !== undefined) {
+        this.#hearing.failed(run, reason, thrown);
+      }
+      return reason;
+    };
     this.#isBusy = true;
     try {
       const returned: unknown = found.effects();
       if (isThenable(returned)) {
         // What it goes on to do is beyond the transaction; its error is nobody's any more.
         Promise.resolve(returned).catch(() => undefined);
-        return `effects_async: the effects of \`${found.kind}\` returned a promise; await before you return them`;
+        return failed(`effects_async: the effects of \`${found.kind}\` returned a promise; await before you return them`);
+      }
+      if (run !== undefined) {
+        this.#hearing.done(run);
       }
       return undefined;
     } catch (thrown) {
-      if (found.verb !== undefined) {
-        found.verb.thrown = thrown;
+      if (verb !== undefined) {
+        verb.thrown = thrown;
       }
-      return `the effects failed: ${textOf(thrown)}`;
+      return failed(`the effects failed: ${textOf(thrown)}`, { value: thrown });
     } finally {
       this.#isBusy = false;
     }
+  }
+
+  #put(kept: Kept<Run>): number {
+    this.#last += 1;
+    this.#kept.set(this.#last, kept);
+    kept.verb?.numbers.push(this.#last);
+    return this.#last;
   }
 }
 
