@@ -1,5 +1,6 @@
 // Goal: tickets of an object that is killed end once, none early, and what commits with their opening and their end is
-// there once. Method: a real workerd, `kill -9` while tickets are open and while they are expiring.
+// there once. Method: a real workerd, `kill -9` while tickets are open and while they are expiring; and an object that
+// counts its rows.
 import assert from "node:assert/strict";
 import { it, type TestContext } from "node:test";
 import { Workerd, until, type ObjectClient } from "./workerd.js";
@@ -33,7 +34,7 @@ const TTL_MS = 2_500;
 const SPREAD_MS = 20;
 
 async function started(t: TestContext): Promise<Workerd> {
-  const workerd = await Workerd.start({ entry: "tickets.js", classes: ["Venue", "Lounge"] });
+  const workerd = await Workerd.start({ entry: "tickets.js", classes: ["Venue", "Lounge", "CountedTickets"] });
   t.after(() => workerd.stop());
   return workerd;
 }
@@ -101,4 +102,32 @@ it("aborts the session of each ticket that expires behind a kill, and of no othe
   const { ends, aborts } = await seen(lounge, ({ open: count }) => count === 0);
   assert.deepEqual(ends.map(({ resource }) => resource).sort(), [...seats].sort());
   assert.deepEqual([...aborts].sort(), seats.slice(1).map((seat) => `session of ${seat}`).sort());
+});
+
+interface Rows {
+  readonly rows: number;
+  readonly open: number;
+  readonly alarm: number | null;
+}
+
+it("writes as many rows as it says", async (t) => {
+  const workerd = await started(t);
+  const verbs = await workerd.object("CountedTickets", "verbs").call("verbs");
+  const object = workerd.object("CountedTickets", "expiring");
+  const rested = (): Promise<Rows> =>
+    until(() => object.call<Rows>("seen"), (seen) => seen.open === 0 && seen.alarm === null);
+  await object.call("open", 1);
+  const expired: number[][] = [];
+  for (const count of [1, 20]) {
+    const before = await rested();
+    const opened = await object.call<number>("open", count);
+    const after = await rested();
+    expired.push([opened - before.rows, after.rows - opened]);
+  }
+  t.diagnostic(`rows written: ${JSON.stringify(verbs)}, opened and expired ${JSON.stringify(expired)}`);
+  assert.deepEqual(verbs, { open: 5, existing: 0, refused: 0, extend: 1, consume: 4, cancel: 4 });
+  const [one, [opened = 0, closed = 0] = []] = expired;
+  assert.deepEqual(one, [8, 7]);
+  // A tick more or less, as the milliseconds have it.
+  assert.ok(opened >= 103 && closed >= 102 && opened + closed <= 215, `${opened} and ${closed} rows for 20 tickets`);
 });
