@@ -17,6 +17,7 @@ export type {
   TicketEnd,
   TicketOpening,
   TicketPage,
+  TicketRefusal,
   TicketSetAside,
 } from "./ticket.js";
 export type { TicketPlace, TicketRequest, Tickets, TicketsOf } from "./tickets.js";
