@@ -2,9 +2,10 @@ import { dueOf, nameOf, span } from "./checks.js";
 import { DuelineError, textOf } from "./errors.js";
 import type { Detached, DueTimer, Inline } from "./handlers.js";
 import type { Instance } from "./instance.js";
+import { checkedEffects, isAsync, isThenable, KeptEffects } from "./kept-effects.js";
 import type { Log } from "./log.js";
 import { Outcome, type CancelWith, type Effects, type FollowUp, type Together } from "./outcomes.js";
-import { decodeName, decodePayload, encodePayload } from "./payload.js";
+import { decodeName, decodePayload, encodePayload, shownPayload } from "./payload.js";
 import { Running } from "./running.js";
 import type { Payloads } from "./types.js";
 import { atMost, CANCEL, NOTHING, once, policyNumber, type CoreWanted } from "./wanted.js";
@@ -50,8 +51,11 @@ interface CoreOutcome {
 /** What was said of a run. A timer that is just done is the number of its effects, 0 without any. */
 type CoreSaid = number | CoreOutcome;
 
-/** A function that a built-in kind asks. */
-export type Hook = (argument: unknown) => unknown;
+/** Keeps effects that a hook returned, if it did, for the commit that goes with its answer: their number, or 0. */
+export type Keep = (effects: unknown) => number;
+
+/** A function that a built-in kind asks. What it answers is for the core; effects of the application it keeps. */
+export type Hook = (argument: unknown, keep: Keep) => unknown;
 
 /** The built-in kinds of an object. */
 export interface BuiltIn {
@@ -59,20 +63,10 @@ export interface BuiltIn {
   readonly settings: object;
   /** What they ask, by its name. */
   readonly hooks: Record<string, Hook>;
-  /** Their numbers, by the names under which they are shown. */
+  /** Their numbers, by the names under which they are shown, whether the object has them or not. */
   readonly kinds: Readonly<Record<string, number>>;
-}
-
-/** Effects that wait for their commit. */
-interface Kept {
-  readonly kind: string;
-  readonly effects: Effects;
-  /** The run that returned them; those of a verb, which forgets them itself, have none. */
-  readonly run?: Run;
-  /** Why the timer is given up with them, if it is. */
-  readonly dead?: string;
-  /** What they threw. */
-  thrown?: unknown;
+  /** The numbers of those that it has. */
+  readonly handled: ReadonlySet<number>;
 }
 
 /** A run of a handler. */
@@ -89,18 +83,22 @@ export class ObjectHost {
   readonly #kinds = new Map<number, HostKind>();
   readonly #numbers = new Map<string, number>();
   readonly #hooks: Readonly<Record<string, Hook>>;
-  readonly #effects = new Map<number, Kept>();
+  readonly #builtIn: BuiltIn | undefined;
+  readonly #effects: KeptEffects<Run>;
   readonly #runs = new Map<number, Run>();
   readonly #log: Log;
   readonly #sleeps = new Map<Promise<void>, ReturnType<typeof setTimeout>>();
-  #lastEffect = 0;
-  #isInEffects = false;
 
   constructor(instance: Instance, identity: string, builtIn: BuiltIn | undefined, log: Log) {
     this.#instance = instance;
     this.#log = log;
+    this.#effects = new KeptEffects<Run>({
+      failed: (run, reason, thrown) => this.#failed(run, reason, thrown),
+      dead: (run, reason) => log.dead(run.due, "handler", reason),
+    });
     this.#identity = identity;
     this.#hooks = builtIn?.hooks ?? {};
+    this.#builtIn = builtIn;
     for (const [name, number] of Object.entries(builtIn?.kinds ?? {})) {
       this.#numbers.set(name, number);
     }
@@ -121,39 +119,29 @@ export class ObjectHost {
 
   /** Whether effects are being done: the store is in the middle of a transaction. */
   get isInEffects(): boolean {
-    return this.#isInEffects;
+    return this.#effects.isBusy;
   }
 
   /** Effects of runs that are all over. */
   forgetEffects(): void {
-    for (const [number, kept] of this.#effects) {
-      if (kept.run !== undefined) {
-        this.#effects.delete(number);
-      }
-    }
+    this.#effects.forgetRuns();
   }
 
-  /** Calls a verb with effects that go with what it commits. What they throw is the verb's error. */
+  /**
+   * Calls a verb with effects that go with what it commits. What they throw is the verb's error, and so is what
+   * a hook throws. A verb that asks hooks has a number without effects too.
+   */
   async withEffects<T>(
     kind: string,
     effects: Effects | undefined,
+    asksHooks: boolean,
     verb: (number: number | undefined) => Promise<T>,
   ): Promise<T> {
-    if (effects === undefined) {
+    if (effects === undefined && !asksHooks) {
       return verb(undefined);
     }
-    if (typeof effects !== "function" || isAsync(effects)) {
-      throw new DuelineError("effects_async", `the effects of \`${kind}\` are a function that writes and returns nothing`);
-    }
-    const number = this.keep({ kind, effects });
-    const kept = this.#effects.get(number);
-    try {
-      return await verb(number);
-    } catch (error) {
-      throw kept !== undefined && "thrown" in kept ? kept.thrown : error;
-    } finally {
-      this.#effects.delete(number);
-    }
+    const checked = effects === undefined ? (): void => undefined : checkedEffects(kind, effects);
+    return this.#effects.during(kind, checked, verb);
   }
 
   // What the core calls.
@@ -190,40 +178,33 @@ export class ObjectHost {
   }
 
   effect(number: number): string | undefined {
-    const found = this.#effects.get(number);
-    if (found === undefined) {
-      return "the effects of an earlier run are gone";
-    }
-    this.#isInEffects = true;
-    try {
-      const returned: unknown = found.effects();
-      if (isThenable(returned)) {
-        // What it goes on to do is beyond the transaction; its error is nobody's any more.
-        Promise.resolve(returned).catch(() => undefined);
-        const reason = `effects_async: the effects of \`${found.kind}\` returned a promise; await before you return them`;
-        this.#failed(found.run, reason);
-        return reason;
-      }
-      if (found.dead !== undefined && found.run !== undefined) {
-        this.#log.dead(found.run.due, "handler", found.dead);
-      }
-      return undefined;
-    } catch (thrown) {
-      found.thrown = thrown;
-      const reason = `the effects failed: ${textOf(thrown)}`;
-      this.#failed(found.run, reason, { value: thrown });
-      return reason;
-    } finally {
-      this.#isInEffects = false;
-    }
+    return this.#effects.do(number);
   }
 
-  ask(hook: string, argument: unknown): unknown {
-    const asked = this.#hooks[hook];
-    if (asked === undefined) {
-      throw new DuelineError("invalid", `the object has no \`${hook}\``);
+  ask(hook: string, argument: unknown, verb: number | undefined): unknown {
+    const fail = (thrown: unknown): never => {
+      this.#effects.threw(verb, thrown);
+      throw thrown;
+    };
+    const keep: Keep = (effects) => {
+      if (effects === undefined) {
+        return 0;
+      }
+      if (typeof effects !== "function") {
+        throw new DuelineError("bad_outcome", `\`${hook}\` returned neither nothing nor effects`);
+      }
+      return this.#effects.keep(hook, checkedEffects(hook, effects), { verb });
+    };
+    try {
+      const asked = this.#hooks[hook];
+      if (asked === undefined) {
+        throw new DuelineError("invalid", `the object has no \`${hook}\``);
+      }
+      const answer = asked(argument, keep);
+      return isThenable(answer) ? Promise.resolve(answer).catch(fail) : answer;
+    } catch (thrown) {
+      return fail(thrown);
     }
-    return asked(argument);
   }
 
   wake(task: number): void {
@@ -377,7 +358,7 @@ export class ObjectHost {
     once(schedules);
     const given = dead === undefined ? {} : { dead };
     return {
-      ...(effects === undefined ? {} : { effects: this.keep({ kind, effects, run, ...given }) }),
+      ...(effects === undefined ? {} : { effects: this.#effects.keep(kind, effects, { run, ...given }) }),
       ...(schedules.length === 0 ? {} : { schedules }),
     };
   }
@@ -386,13 +367,6 @@ export class ObjectHost {
   #unwanted(timer: CancelWith<Payloads>): CoreWanted {
     const [kind, reference] = [this.number(timer.kind), nameOf(timer.name)];
     return { kind, reference, isNamed: true, dueAt: 0, payload: NOTHING, policy: CANCEL };
-  }
-
-  /** Keeps effects for the commit that asks for them by this number. */
-  keep(kept: Kept): number {
-    this.#lastEffect += 1;
-    this.#effects.set(this.#lastEffect, kept);
-    return this.#lastEffect;
   }
 
   /** A timer to be scheduled; every misuse is an error here, before anything is written. */
@@ -426,7 +400,7 @@ export class ObjectHost {
 
   /** Whether a kind has a handler. */
   runs(number: number): boolean {
-    return this.#kinds.has(number);
+    return this.#kinds.has(number) || this.#builtIn?.handled.has(number) === true;
   }
 
   /** The name of a kind's number. */
@@ -441,23 +415,11 @@ export class ObjectHost {
 
   /** A stored payload for whoever lists; `undefined` if it does not decode. */
   shown(stored: Uint8Array): unknown {
-    try {
-      return decodePayload(stored);
-    } catch {
-      return undefined;
-    }
+    return shownPayload(stored);
   }
 }
 
 /** Goes on with what a handler returned: at once, or behind its promise. */
 function then<T>(returned: unknown, goOn: (value: unknown) => T): T | Promise<T> {
   return isThenable(returned) ? Promise.resolve(returned).then(goOn) : goOn(returned);
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
-}
-
-function isAsync(effects: Effects): boolean {
-  return Object.prototype.toString.call(effects) === "[object AsyncFunction]";
 }

@@ -9,6 +9,7 @@
 mod change;
 mod hooks;
 mod leases;
+mod tickets;
 
 use dueline::timers::{Registry, TimerError, Timers};
 use wasm_bindgen::prelude::*;
@@ -16,17 +17,22 @@ use wasm_bindgen::prelude::*;
 use crate::platform::{Host, ObjectSettings};
 use hooks::Hooks;
 use leases::LeaseSettings;
+use tickets::TicketSettings;
 
 #[wasm_bindgen]
 extern "C" {
     /// The built-in kinds of an object, each with its settings.
+    #[derive(Clone, Debug)]
     pub type BuiltIns;
 
     #[wasm_bindgen(method, getter, js_name = builtIns)]
-    fn built_ins(this: &ObjectSettings) -> Option<BuiltIns>;
+    pub(crate) fn built_ins(this: &ObjectSettings) -> Option<BuiltIns>;
 
     #[wasm_bindgen(method, getter)]
     fn leases(this: &BuiltIns) -> Option<LeaseSettings>;
+
+    #[wasm_bindgen(method, getter)]
+    fn tickets(this: &BuiltIns) -> Option<TicketSettings>;
 }
 
 /// Registers the built-in kinds that the settings name.
@@ -40,14 +46,19 @@ pub(crate) fn register(
         return Ok(registry);
     };
     let hooks = Hooks::new(host.clone());
-    let entries = [wanted
-        .leases()
-        .map(|settings| leases::entry(&settings, &hooks))];
-    let _ = timers;
+    let entries = [
+        wanted
+            .leases()
+            .map(|settings| Ok(leases::entry(&settings, &hooks))),
+        wanted
+            .tickets()
+            .map(|settings| tickets::entry(&settings, timers, &hooks)),
+    ];
     entries
         .into_iter()
         .flatten()
-        .try_fold(registry, |registry, (kind, registration)| {
+        .try_fold(registry, |registry, entry| {
+            let (kind, registration) = entry?;
             registry
                 .with(kind, registration)
                 .map_err(|error| TimerError::Invalid(error.to_string().into()))

@@ -9,6 +9,18 @@
 export * from "../common.js";
 export type { BuiltIns } from "./built-ins.js";
 export type { Drain, Grant, Lease, LeaseOptions, Leases, LeaseState, Release, Renewal } from "./leases.js";
+export type { TicketEvent, TicketOptions } from "./ticket-options.js";
+export type {
+  Ticket,
+  TicketChange,
+  TicketDiscarded,
+  TicketEnd,
+  TicketOpening,
+  TicketPage,
+  TicketRefusal,
+  TicketSetAside,
+} from "./ticket.js";
+export type { TicketPlace, TicketRequest, Tickets, TicketsOf } from "./tickets.js";
 export { TimerObject } from "./timer-object.js";
 export { Timers, type TimersOptions } from "./timers.js";
 export type { WithEffects } from "./verbs.js";

@@ -29,30 +29,47 @@ export abstract class Verbs {
     this.#isThere = isThere;
   }
 
-  /** Calls the core, with the number of the effects if there are some. */
+  /** Calls the core, with the number of the effects if there are some, or if it asks hooks on the way. */
   protected verb<T>(
     call: (core: ObjectCore, effects: number | undefined) => Promise<unknown>,
     effects?: Effects,
+    asksHooks = false,
   ): Promise<T> {
     if (!this.#isThere) {
       throw new DuelineError("unknown_kind", `this object has no \`${this.#kind}\`: name them in \`builtIns\``);
     }
     return this.#call((opened) =>
-      opened.host.withEffects(this.#kind, effects, (number) =>
+      opened.host.withEffects(this.#kind, effects, asksHooks, (number) =>
         waitFor<T>(opened, (core) => call(core, number)),
       ),
     );
   }
 }
 
-/** A name of the application's: 1 to 256 bytes of UTF-8. */
-export function shortName(what: string, value: unknown): string {
+/** A name of the application's: 1 to 256 bytes of UTF-8, or up to another bound. */
+export function shortName(what: string, value: unknown, bytesMax = NAME_BYTES_MAX): string {
   if (typeof value !== "string" || value === "" || !value.isWellFormed()) {
     throw new DuelineError("invalid", `${what} is a well-formed string of at least one character`);
   }
   const bytes = encoder.encode(value).length;
-  if (bytes > NAME_BYTES_MAX) {
-    throw new DuelineError("invalid", `${what} has at most ${NAME_BYTES_MAX} bytes of UTF-8, this one ${bytes}`);
+  if (bytes > bytesMax) {
+    throw new DuelineError("invalid", `${what} has at most ${bytesMax} bytes of UTF-8, this one ${bytes}`);
   }
   return value;
+}
+
+/** Options, which must be an object before they are looked into. */
+export function optionsOf<T extends object>(what: string, options: T): T {
+  if (typeof options !== "object" || options === null) {
+    throw new DuelineError("invalid", `${what}: an object is wanted, not ${String(options)}`);
+  }
+  return options;
+}
+
+/** Whether a function was given. */
+export function optionalFunction(what: string, value: unknown): boolean {
+  if (value !== undefined && typeof value !== "function") {
+    throw new DuelineError("invalid", `\`${what}\` is a function, not ${String(value)}`);
+  }
+  return value !== undefined;
 }
