@@ -9,6 +9,8 @@
 mod change;
 mod hooks;
 mod leases;
+mod quotas;
+mod reservations;
 
 use dueline::timers::{Registry, TimerError, Timers};
 use wasm_bindgen::prelude::*;
@@ -16,6 +18,7 @@ use wasm_bindgen::prelude::*;
 use crate::platform::{Host, ObjectSettings};
 use hooks::Hooks;
 use leases::LeaseSettings;
+use reservations::ReservationSettings;
 
 #[wasm_bindgen]
 extern "C" {
@@ -27,6 +30,13 @@ extern "C" {
 
     #[wasm_bindgen(method, getter)]
     fn leases(this: &BuiltIns) -> Option<LeaseSettings>;
+
+    #[wasm_bindgen(method, getter)]
+    fn reservations(this: &BuiltIns) -> Option<ReservationSettings>;
+
+    /// Whether there are quotas; which ones is said with each verb.
+    #[wasm_bindgen(method, getter, js_name = hasQuotas)]
+    fn has_quotas(this: &BuiltIns) -> Option<bool>;
 }
 
 /// Registers the built-in kinds that the settings name.
@@ -40,10 +50,18 @@ pub(crate) fn register(
         return Ok(registry);
     };
     let hooks = Hooks::new(host.clone());
-    let entries = [wanted
-        .leases()
-        .map(|settings| leases::entry(&settings, &hooks))];
-    let _ = timers;
+    let entries = [
+        wanted
+            .leases()
+            .map(|settings| leases::entry(&settings, &hooks)),
+        wanted
+            .reservations()
+            .map(|settings| reservations::entry(&settings, timers, &hooks)),
+        wanted
+            .has_quotas()
+            .unwrap_or(false)
+            .then(|| quotas::entry(timers)),
+    ];
     entries
         .into_iter()
         .flatten()
