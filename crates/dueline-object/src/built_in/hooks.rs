@@ -1,6 +1,5 @@
 //! What a built-in kind asks the application.
 
-use dueline::store::Batch;
 use dueline::timers::HandlerError;
 use js_sys::{JsString, Promise};
 use wasm_bindgen::prelude::*;
@@ -8,7 +7,6 @@ use wasm_bindgen_futures::JsFuture;
 
 use crate::errors::text_of;
 use crate::literals::literal;
-use crate::outcome::marked;
 use crate::platform::Host;
 
 #[wasm_bindgen]
@@ -41,14 +39,5 @@ impl Hooks {
             other => other,
         };
         answer.map_err(|thrown| HandlerError::new(text_of(&thrown)))
-    }
-    /// What the function wants to be written: the batch with its effects, which has no guards.
-    pub(super) async fn effects(
-        &self,
-        hook: &'static str,
-        argument: JsValue,
-    ) -> Result<Batch, HandlerError> {
-        let number = self.ask(hook, argument).await?.as_f64();
-        Ok(marked(number.filter(|number| *number > 0.0)))
     }
 }

@@ -18,8 +18,8 @@ pub(super) fn entry(timers: &Timers) -> (TimerKind, Registration) {
 
 #[wasm_bindgen]
 impl ObjectCore {
-    /// Charges a quota if no counter comes to more than its limit. Of `{ outcome, used, from, to, counter }`:
-    /// what is used then, and of a refusal the first counter that would be over, and what is used now.
+    /// Charges a quota if no counter comes to more than its limit. Of `{ outcome, used, startsAt, endsAt, counter }`:
+    /// what is used with it, or without it, and of a refusal the first counter that would be over its limit.
     #[wasm_bindgen(js_name = quotaCharge)]
     pub fn quota_charge(
         &self,
@@ -45,11 +45,12 @@ impl ObjectCore {
                         Ok(match usage.total.first_over(&limits) {
                             None => (
                                 planned.batch.append(marked(effects)),
-                                used("charged", &usage, usage.total).done(),
+                                used(&usage, usage.total).word("outcome", "charged").done(),
                             ),
                             Some(counter) => (
                                 Batch::new(),
-                                used("refused", &usage, usage.total.minus(amounts))
+                                used(&usage, usage.total.minus(amounts))
+                                    .word("outcome", "refused")
                                     .number("counter", counter as u64)
                                     .done(),
                             ),
@@ -60,14 +61,14 @@ impl ObjectCore {
         })
     }
 
-    /// Of `{ outcome, used, from, to }`.
+    /// Of `{ used, startsAt, endsAt }` of the present window.
     #[wasm_bindgen(js_name = quotaUsage)]
     pub fn quota_usage(&self, name: String, window: f64) -> Promise {
         self.verb(move |Scheduling { timers, partition }| {
             Box::pin(async move {
                 let quotas = quotas(timers, name, partition.clone(), window)?;
                 let usage = quotas.usage(&partition).await?;
-                Ok(used("used", &usage, usage.total).done())
+                Ok(used(&usage, usage.total).done())
             })
         })
     }
@@ -109,10 +110,9 @@ fn numbers(amounts: Amounts) -> Float64Array {
     Float64Array::from(amounts.as_array().map(|amount| amount as f64).as_slice())
 }
 
-fn used(outcome: &'static str, usage: &QuotaUsage, amounts: Amounts) -> Record {
+fn used(usage: &QuotaUsage, amounts: Amounts) -> Record {
     Record::new()
-        .word("outcome", outcome)
         .with("used", numbers(amounts))
-        .number("from", usage.window.start_ms)
-        .number("to", usage.window.end_ms())
+        .number("startsAt", usage.window.start_ms)
+        .number("endsAt", usage.window.end_ms())
 }

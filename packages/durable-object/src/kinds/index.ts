@@ -9,6 +9,16 @@
 export * from "../common.js";
 export type { BuiltIns } from "./built-ins.js";
 export type { Drain, Grant, Lease, LeaseOptions, Leases, LeaseState, Release, Renewal } from "./leases.js";
+export type { Charge, QuotaOptions, Quotas, QuotaUsage, QuotaWindow } from "./quotas.js";
+export type {
+  Forgetting,
+  Reservation,
+  ReservationOptions,
+  Reservations,
+  ReservationTerms,
+  Reserving,
+  Settlement,
+} from "./reservations.js";
 export { TimerObject } from "./timer-object.js";
 export { Timers, type TimersOptions } from "./timers.js";
 export type { WithEffects } from "./verbs.js";

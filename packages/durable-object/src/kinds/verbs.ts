@@ -20,13 +20,13 @@ const encoder = new TextEncoder();
 export abstract class Verbs {
   readonly #call: Call;
   readonly #kind: string;
-  readonly #isThere: boolean;
+  protected readonly isThere: boolean;
 
   /** @internal */
   constructor(call: Call, kind: string, isThere: boolean) {
     this.#call = call;
     this.#kind = kind;
-    this.#isThere = isThere;
+    this.isThere = isThere;
   }
 
   /** Calls the core, with the number of the effects if there are some. */
@@ -34,7 +34,7 @@ export abstract class Verbs {
     call: (core: ObjectCore, effects: number | undefined) => Promise<unknown>,
     effects?: Effects,
   ): Promise<T> {
-    if (!this.#isThere) {
+    if (!this.isThere) {
       throw new DuelineError("unknown_kind", `this object has no \`${this.#kind}\`: name them in \`builtIns\``);
     }
     return this.#call((opened) =>
@@ -45,14 +45,22 @@ export abstract class Verbs {
   }
 }
 
-/** A name of the application's: 1 to 256 bytes of UTF-8. */
-export function shortName(what: string, value: unknown): string {
+/** A name of the application's: 1 to 256 bytes of UTF-8, if no other limit is given. */
+export function shortName(what: string, value: unknown, bytesMax = NAME_BYTES_MAX): string {
   if (typeof value !== "string" || value === "" || !value.isWellFormed()) {
     throw new DuelineError("invalid", `${what} is a well-formed string of at least one character`);
   }
+  return shortText(what, value, bytesMax);
+}
+
+/** A text of so many bytes of UTF-8 at most. */
+export function shortText(what: string, value: unknown, bytesMax: number): string {
+  if (typeof value !== "string" || !value.isWellFormed()) {
+    throw new DuelineError("invalid", `${what} is a well-formed string`);
+  }
   const bytes = encoder.encode(value).length;
-  if (bytes > NAME_BYTES_MAX) {
-    throw new DuelineError("invalid", `${what} has at most ${NAME_BYTES_MAX} bytes of UTF-8, this one ${bytes}`);
+  if (bytes > bytesMax) {
+    throw new DuelineError("invalid", `${what} has at most ${bytesMax} bytes of UTF-8, this one ${bytes}`);
   }
   return value;
 }
