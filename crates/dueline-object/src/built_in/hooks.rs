@@ -1,5 +1,6 @@
 //! What a built-in kind asks the application.
 
+use dueline::store::Batch;
 use dueline::timers::HandlerError;
 use js_sys::{JsString, Promise};
 use wasm_bindgen::prelude::*;
@@ -7,22 +8,38 @@ use wasm_bindgen_futures::JsFuture;
 
 use crate::errors::text_of;
 use crate::literals::literal;
+use crate::outcome::marked;
 use crate::platform::Host;
 
 #[wasm_bindgen]
 extern "C" {
-    /// Asks a function of the application by its name: its answer, or a promise of it.
+    /// Asks a function of the application by its name: its answer, or a promise of it. `verb` is the number
+    /// of the verb that needs the answer; none if that is the alarm.
     #[wasm_bindgen(method, catch)]
-    fn ask(this: &Host, hook: &JsString, argument: &JsValue) -> Result<JsValue, JsValue>;
+    fn ask(
+        this: &Host,
+        hook: &JsString,
+        argument: &JsValue,
+        verb: Option<f64>,
+    ) -> Result<JsValue, JsValue>;
 }
 
 /// The functions of the application that built-in kinds ask.
 #[derive(Clone)]
-pub(super) struct Hooks(Host);
+pub(super) struct Hooks {
+    host: Host,
+    verb: Option<f64>,
+}
 
 impl Hooks {
+    /// Asked by the alarm.
     pub(super) fn new(host: Host) -> Self {
-        Self(host)
+        Self { host, verb: None }
+    }
+
+    /// Asked by the verb of this number, if it has one: the host forgets with it what it kept for it.
+    pub(super) fn of_verb(host: Host, verb: Option<f64>) -> Self {
+        Self { host, verb }
     }
 
     /// What the function says. What it throws is the error of a handler.
@@ -31,7 +48,7 @@ impl Hooks {
         hook: &'static str,
         argument: JsValue,
     ) -> Result<JsValue, HandlerError> {
-        let asked = self.0.ask(&literal(hook), &argument);
+        let asked = self.host.ask(&literal(hook), &argument, self.verb);
         let answer = match asked {
             Ok(answer) if answer.is_instance_of::<Promise>() => {
                 JsFuture::from(answer.unchecked_into::<Promise>()).await
@@ -39,5 +56,21 @@ impl Hooks {
             other => other,
         };
         answer.map_err(|thrown| HandlerError::new(text_of(&thrown)))
+    }
+
+    /// A batch with the effects that the function returned: the host keeps them and answers their number, or
+    /// 0 without any.
+    pub(super) async fn effects(
+        &self,
+        hook: &'static str,
+        argument: JsValue,
+    ) -> Result<Batch, HandlerError> {
+        let number = self.ask(hook, argument).await?.as_f64();
+        Ok(marked(number.filter(|number| *number > 0.0)))
+    }
+
+    /// Tells the function something. Nobody waits for it, and it has no error.
+    pub(super) fn tell(&self, hook: &'static str, argument: &JsValue) {
+        let _ = self.host.ask(&literal(hook), argument, self.verb);
     }
 }

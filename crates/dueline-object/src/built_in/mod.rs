@@ -11,6 +11,7 @@ mod hooks;
 mod leases;
 mod quotas;
 mod reservations;
+mod tickets;
 
 use dueline::timers::{Registry, TimerError, Timers};
 use wasm_bindgen::prelude::*;
@@ -19,14 +20,16 @@ use crate::platform::{Host, ObjectSettings};
 use hooks::Hooks;
 use leases::LeaseSettings;
 use reservations::ReservationSettings;
+use tickets::TicketSettings;
 
 #[wasm_bindgen]
 extern "C" {
     /// The built-in kinds of an object, each with its settings.
+    #[derive(Clone, Debug)]
     pub type BuiltIns;
 
     #[wasm_bindgen(method, getter, js_name = builtIns)]
-    fn built_ins(this: &ObjectSettings) -> Option<BuiltIns>;
+    pub(crate) fn built_ins(this: &ObjectSettings) -> Option<BuiltIns>;
 
     #[wasm_bindgen(method, getter)]
     fn leases(this: &BuiltIns) -> Option<LeaseSettings>;
@@ -37,6 +40,9 @@ extern "C" {
     /// Whether there are quotas; which ones is said with each verb.
     #[wasm_bindgen(method, getter, js_name = hasQuotas)]
     fn has_quotas(this: &BuiltIns) -> Option<bool>;
+
+    #[wasm_bindgen(method, getter)]
+    fn tickets(this: &BuiltIns) -> Option<TicketSettings>;
 }
 
 /// Registers the built-in kinds that the settings name.
@@ -53,19 +59,23 @@ pub(crate) fn register(
     let entries = [
         wanted
             .leases()
-            .map(|settings| leases::entry(&settings, &hooks)),
+            .map(|settings| Ok(leases::entry(&settings, &hooks))),
         wanted
             .reservations()
-            .map(|settings| reservations::entry(&settings, timers, &hooks)),
+            .map(|settings| Ok(reservations::entry(&settings, timers, &hooks))),
         wanted
             .has_quotas()
             .unwrap_or(false)
-            .then(|| quotas::entry(timers)),
+            .then(|| Ok(quotas::entry(timers))),
+        wanted
+            .tickets()
+            .map(|settings| tickets::entry(&settings, timers, &hooks)),
     ];
     entries
         .into_iter()
         .flatten()
-        .try_fold(registry, |registry, (kind, registration)| {
+        .try_fold(registry, |registry, entry| {
+            let (kind, registration) = entry?;
             registry
                 .with(kind, registration)
                 .map_err(|error| TimerError::Invalid(error.to_string().into()))

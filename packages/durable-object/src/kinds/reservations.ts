@@ -191,8 +191,7 @@ export function coreReservations({ onAbandon }: ReservationOptions): {
   if (typeof onAbandon !== "function") {
     throw new DuelineError("invalid", "`onAbandon` is a function");
   }
-  const ask: Hook = async (reservation, host) =>
-    host.kept("onAbandon", await onAbandon(reservationOf(reservation as CoreReservation)));
+  const ask: Hook = async (reservation, keep) => keep(await onAbandon(reservationOf(reservation as CoreReservation)));
   return { settings: { hasOnAbandon: true }, hooks: { "reservation.abandon": ask } };
 }
 
