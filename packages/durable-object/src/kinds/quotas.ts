@@ -49,12 +49,12 @@ type CoreOf<T> = Omit<T, "used"> & { readonly used: Float64Array };
  * Rows of a window that is over go by themselves, 30 s behind its end.
  */
 export class Quotas extends Verbs {
-  readonly #windows: ReadonlyMap<string, number>;
+  readonly #windows: ReadonlyMap<string, number> | undefined;
 
   /** @internal */
   constructor(call: Call, quotas: QuotaOptions | undefined) {
     super(call, "quotas", quotas !== undefined);
-    this.#windows = windowsOf(quotas ?? {});
+    this.#windows = quotas && windowsOf(quotas);
   }
 
   /**
@@ -98,11 +98,15 @@ export class Quotas extends Verbs {
   }
 
   #windowOf(name: string): number {
+    if (this.#windows === undefined) {
+      // The verb says that there are no quotas at all.
+      return 0;
+    }
     const window = this.#windows.get(name);
-    if (window === undefined && this.isThere) {
+    if (window === undefined) {
       throw new DuelineError("unknown_kind", `this object has no quota \`${String(name)}\`: name it in \`builtIns\``);
     }
-    return window ?? 0;
+    return window;
   }
 }
 

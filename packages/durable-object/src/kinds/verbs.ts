@@ -20,13 +20,13 @@ const encoder = new TextEncoder();
 export abstract class Verbs {
   readonly #call: Call;
   readonly #kind: string;
-  protected readonly isThere: boolean;
+  readonly #isThere: boolean;
 
   /** @internal */
   constructor(call: Call, kind: string, isThere: boolean) {
     this.#call = call;
     this.#kind = kind;
-    this.isThere = isThere;
+    this.#isThere = isThere;
   }
 
   /** Calls the core, with the number of the effects if there are some, or if it asks hooks on the way. */
@@ -35,7 +35,7 @@ export abstract class Verbs {
     effects?: Effects,
     asksHooks = false,
   ): Promise<T> {
-    if (!this.isThere) {
+    if (!this.#isThere) {
       throw new DuelineError("unknown_kind", `this object has no \`${this.#kind}\`: name them in \`builtIns\``);
     }
     return this.#call((opened) =>
