@@ -2,11 +2,10 @@
 
 use bytes::Bytes;
 use dueline::BoxFuture;
-use dueline::kinds::Planned;
 use dueline::kinds::outcome_delivery::OutboxName;
 use dueline::kinds::reservation_reconcile::{
     End, Forgotten, OnAbandon, Reservation, ReservationId, ReservationState, Reservations,
-    Reserved, Settlement, Terms,
+    Settlement, Terms,
 };
 use dueline::store::Batch;
 use dueline::timers::{HandlerError, Registration, TimerCtx, TimerError, TimerKind, Timers};
@@ -84,59 +83,34 @@ impl ObjectCore {
             terms = terms.kept_for_ms(time_of(keep_for));
         }
         self.verb(move |scheduling| {
-            Box::pin(async move {
-                let id = ReservationId::new(id)?;
-                let terms = match outbox {
-                    Some(outbox) => terms.outbox(OutboxName::new(outbox)?),
-                    None => terms,
-                };
-                committed(
-                    scheduling,
-                    effects,
-                    move |Scheduling { timers, partition }| {
-                        let (id, terms) = (id.clone(), terms.clone());
-                        Box::pin(async move {
-                            let reservations = Reservations::new(timers);
-                            // Read first, so that effects are kept from one that is there already.
-                            if let Some(other) = reservations.read(&partition, &id).await? {
-                                let exists = reserved(&Reserved::Exists(other));
-                                return Ok((Batch::new(), exists));
-                            }
-                            let planned = reservations.plan_reserve(&id, &terms)?;
-                            Ok(change(planned, |made| {
-                                reserved(&Reserved::Made(made.clone()))
-                            }))
-                        })
-                    },
-                )
-                .await
-            })
+            Box::pin(committed(
+                scheduling,
+                effects,
+                move |Scheduling { timers, partition }| {
+                    let (id, terms, outbox) = (id.clone(), terms.clone(), outbox.clone());
+                    Box::pin(async move {
+                        let id = ReservationId::new(id)?;
+                        let terms = match outbox {
+                            Some(outbox) => terms.outbox(OutboxName::new(outbox)?),
+                            None => terms,
+                        };
+                        let reservations = Reservations::new(timers);
+                        // Read first, so that effects are kept from one that is there already.
+                        if let Some(other) = reservations.read(&partition, &id).await? {
+                            return Ok((Batch::new(), of_reservation("exists", Some(&other))));
+                        }
+                        let planned = reservations.plan_reserve(&id, &terms)?;
+                        Ok(change(planned, |made| of_reservation("made", Some(made))))
+                    })
+                },
+            ))
         })
     }
 
     /// Of `{ outcome, reservation }`.
     #[wasm_bindgen(js_name = reservationCommit)]
     pub fn reservation_commit(&self, id: String, serial: String, effects: Option<f64>) -> Promise {
-        self.verb(move |scheduling| {
-            Box::pin(async move {
-                let (id, serial) = named(id, &serial)?;
-                committed(
-                    scheduling,
-                    effects,
-                    move |Scheduling { timers, partition }| {
-                        let id = id.clone();
-                        Box::pin(async move {
-                            let reads = timers.store().clone();
-                            Reservations::new(timers)
-                                .plan_commit(&*reads, &partition, &id, serial)
-                                .await
-                                .map(settled)
-                        })
-                    },
-                )
-                .await
-            })
-        })
+        self.step(id, serial, Step::Commit, effects)
     }
 
     /// Of `{ outcome, reservation }`.
@@ -148,26 +122,7 @@ impl ObjectCore {
         reason: String,
         effects: Option<f64>,
     ) -> Promise {
-        self.verb(move |scheduling| {
-            Box::pin(async move {
-                let (id, serial) = named(id, &serial)?;
-                committed(
-                    scheduling,
-                    effects,
-                    move |Scheduling { timers, partition }| {
-                        let (id, reason) = (id.clone(), reason.clone());
-                        Box::pin(async move {
-                            let reads = timers.store().clone();
-                            Reservations::new(timers)
-                                .plan_abort(&*reads, &partition, &id, serial, reason)
-                                .await
-                                .map(settled)
-                        })
-                    },
-                )
-                .await
-            })
-        })
+        self.step(id, serial, Step::Abort(reason), effects)
     }
 
     /// Of `{ outcome, reservation }`.
@@ -180,55 +135,17 @@ impl ObjectCore {
         commit_within: f64,
         effects: Option<f64>,
     ) -> Promise {
-        self.verb(move |scheduling| {
-            Box::pin(async move {
-                let (id, serial) = named(id, &serial)?;
-                let detail = Bytes::from(detail);
-                committed(
-                    scheduling,
-                    effects,
-                    move |Scheduling { timers, partition }| {
-                        let (id, detail) = (id.clone(), detail.clone());
-                        Box::pin(async move {
-                            let reads = timers.store().clone();
-                            let within_ms = time_of(commit_within);
-                            Reservations::new(timers)
-                                .plan_extend(&*reads, &partition, &id, serial, detail, within_ms)
-                                .await
-                                .map(settled)
-                        })
-                    },
-                )
-                .await
-            })
-        })
+        let step = Step::Extend {
+            detail: Bytes::from(detail),
+            commit_within_ms: time_of(commit_within),
+        };
+        self.step(id, serial, step, effects)
     }
 
     /// Of `{ outcome, reservation }`.
     #[wasm_bindgen(js_name = reservationForget)]
     pub fn reservation_forget(&self, id: String, serial: String) -> Promise {
-        self.verb(move |scheduling| {
-            Box::pin(async move {
-                let (id, serial) = named(id, &serial)?;
-                committed(scheduling, None, move |Scheduling { timers, partition }| {
-                    let id = id.clone();
-                    Box::pin(async move {
-                        let reads = timers.store().clone();
-                        let planned = Reservations::new(timers)
-                            .plan_forget(&*reads, &partition, &id, serial)
-                            .await?;
-                        Ok(change(planned, |forgotten| match forgotten {
-                            Forgotten::Done => of_reservation("forgotten", None),
-                            Forgotten::StillPending(pending) => {
-                                of_reservation("still_pending", Some(pending))
-                            }
-                            Forgotten::Missing => of_reservation("missing", None),
-                        }))
-                    })
-                })
-                .await
-            })
-        })
+        self.step(id, serial, Step::Forget, None)
     }
 
     /// Of a reservation, or `undefined`.
@@ -244,27 +161,80 @@ impl ObjectCore {
     }
 }
 
-fn named(id: String, serial: &str) -> Result<(ReservationId, u64), TimerError> {
-    let serial = serial
-        .parse()
-        .map_err(|_| TimerError::Invalid("this is not the serial of a reservation".into()))?;
-    Ok((ReservationId::new(id)?, serial))
+/// What is done to a reservation that is there. One for all, so that it is one piece of code.
+#[derive(Clone)]
+enum Step {
+    Commit,
+    Abort(String),
+    Extend {
+        detail: Bytes,
+        commit_within_ms: u64,
+    },
+    Forget,
 }
 
-fn reserved(reserved: &Reserved) -> JsValue {
-    match reserved {
-        Reserved::Made(made) => of_reservation("made", Some(made)),
-        Reserved::Exists(other) => of_reservation("exists", Some(other)),
+impl ObjectCore {
+    fn step(&self, id: String, serial: String, step: Step, effects: Option<f64>) -> Promise {
+        self.verb(move |scheduling| {
+            Box::pin(committed(scheduling, effects, move |scheduling| {
+                let (id, serial) = (id.clone(), serial.clone());
+                Box::pin(planned(scheduling, id, serial, step.clone()))
+            }))
+        })
     }
 }
 
-fn settled(planned: Planned<Settlement>) -> Change {
-    change(planned, |settlement| match settlement {
+async fn planned(
+    Scheduling { timers, partition }: Scheduling,
+    id: String,
+    serial: String,
+    step: Step,
+) -> Result<Change, TimerError> {
+    let id = ReservationId::new(id)?;
+    let serial = serial
+        .parse()
+        .map_err(|_| TimerError::Invalid("this is not the serial of a reservation".into()))?;
+    let store = timers.store().clone();
+    let (reads, on) = (&*store, &partition);
+    let reservations = Reservations::new(timers);
+    let planned = match step {
+        Step::Commit => reservations.plan_commit(reads, on, &id, serial).await?,
+        Step::Abort(reason) => {
+            reservations
+                .plan_abort(reads, on, &id, serial, reason)
+                .await?
+        }
+        Step::Extend {
+            detail,
+            commit_within_ms,
+        } => {
+            reservations
+                .plan_extend(reads, on, &id, serial, detail, commit_within_ms)
+                .await?
+        }
+        Step::Forget => {
+            let planned = reservations.plan_forget(reads, on, &id, serial).await?;
+            return Ok(change(planned, forgotten));
+        }
+    };
+    Ok(change(planned, settled))
+}
+
+fn forgotten(forgotten: &Forgotten) -> JsValue {
+    match forgotten {
+        Forgotten::Done => of_reservation("forgotten", None),
+        Forgotten::StillPending(pending) => of_reservation("still_pending", Some(pending)),
+        Forgotten::Missing => of_reservation("missing", None),
+    }
+}
+
+fn settled(settlement: &Settlement) -> JsValue {
+    match settlement {
         Settlement::Settled(now) => of_reservation("settled", Some(now)),
         Settlement::EndedBefore(ended) => of_reservation("ended_before", Some(ended)),
         Settlement::TooLate(pending) => of_reservation("too_late", Some(pending)),
         Settlement::Missing => of_reservation("missing", None),
-    })
+    }
 }
 
 fn of_reservation(outcome: &'static str, reservation: Option<&Reservation>) -> JsValue {
