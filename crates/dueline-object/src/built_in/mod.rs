@@ -66,7 +66,7 @@ pub(crate) fn register(
         wanted
             .has_quotas()
             .unwrap_or(false)
-            .then(|| Ok(quotas::entry(timers))),
+            .then(|| Ok(quotas::entry())),
         wanted
             .tickets()
             .map(|settings| tickets::entry(&settings, timers, &hooks)),

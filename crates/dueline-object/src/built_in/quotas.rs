@@ -1,7 +1,7 @@
 //! Quotas: `dueline::kinds::quota_rollup`. The object is the coordinator of its own charges, so that every
 //! counter is exact.
 
-use dueline::kinds::quota_rollup::{Amounts, COUNTERS_MAX, Quota, QuotaRollup, QuotaUsage, Quotas};
+use dueline::kinds::quota_rollup::{Amounts, COUNTERS_MAX, OwnCharges, Quota, QuotaUsage, Quotas};
 use dueline::store::{Batch, Partition};
 use dueline::timers::{Registration, TimerError, TimerKind, Timers};
 use js_sys::{Float64Array, Promise};
@@ -12,8 +12,8 @@ use crate::object::ObjectCore;
 use crate::outcome::{Scheduling, marked, time_of};
 use crate::records::Record;
 
-pub(super) fn entry(timers: &Timers) -> (TimerKind, Registration) {
-    QuotaRollup::new(timers.clone()).entry()
+pub(super) fn entry() -> (TimerKind, Registration) {
+    OwnCharges.entry()
 }
 
 #[wasm_bindgen]
