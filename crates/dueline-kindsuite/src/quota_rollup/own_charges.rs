@@ -26,7 +26,7 @@ pub fn without_shards_a_window_goes_in_one_commit(make: Make<'_>) {
     assert_eq!(rig.total(window), Some([2, 20, 0, 0]));
     rig.world.advance_ms(1);
     let close = || assert_eq!(rig.tick(COORDINATOR).total.fired, 1);
-    assert_eq!(rig.world.spent(&close), [1, 1, 0, 2]);
+    assert_eq!(rig.world.spent(close), [1, 1, 0, 2]);
     rig.assert_gone(&[COORDINATOR]);
 }
 
