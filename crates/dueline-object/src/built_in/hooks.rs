@@ -1,19 +1,19 @@
 //! What a built-in kind asks the application.
 
 use dueline::timers::HandlerError;
-use js_sys::{JsString, Promise};
+use js_sys::JsString;
 use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::JsFuture;
 
-use crate::errors::text_of;
+use crate::handler::Run;
 use crate::literals::literal;
 use crate::platform::Host;
 
 #[wasm_bindgen]
 extern "C" {
-    /// Asks a function of the application by its name: its answer, or a promise of it.
+    /// Asks a function of the application by its name: its answer, or a promise of it. `run` is the number
+    /// under which the host is told if nobody waits for the answer any more.
     #[wasm_bindgen(method, catch)]
-    fn ask(this: &Host, hook: &JsString, argument: &JsValue) -> Result<JsValue, JsValue>;
+    fn ask(this: &Host, hook: &JsString, argument: &JsValue, run: f64) -> Result<JsValue, JsValue>;
 }
 
 /// The functions of the application that built-in kinds ask.
@@ -31,13 +31,8 @@ impl Hooks {
         hook: &'static str,
         argument: JsValue,
     ) -> Result<JsValue, HandlerError> {
-        let asked = self.0.ask(&literal(hook), &argument);
-        let answer = match asked {
-            Ok(answer) if answer.is_instance_of::<Promise>() => {
-                JsFuture::from(answer.unchecked_into::<Promise>()).await
-            }
-            other => other,
-        };
-        answer.map_err(|thrown| HandlerError::new(text_of(&thrown)))
+        let mut run = Run::new(&self.0);
+        let asked = self.0.ask(&literal(hook), &argument, run.number);
+        run.answer(asked).await
     }
 }

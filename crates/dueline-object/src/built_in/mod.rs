@@ -9,8 +9,10 @@
 mod change;
 mod hooks;
 mod leases;
+mod outboxes;
 
 use dueline::timers::{Registry, TimerError, Timers};
+use js_sys::Array;
 use wasm_bindgen::prelude::*;
 
 use crate::platform::{Host, ObjectSettings};
@@ -27,6 +29,10 @@ extern "C" {
 
     #[wasm_bindgen(method, getter)]
     fn leases(this: &BuiltIns) -> Option<LeaseSettings>;
+
+    /// [`OutboxSettings`](outboxes::OutboxSettings), one for each outbox.
+    #[wasm_bindgen(method, getter)]
+    fn outboxes(this: &BuiltIns) -> Option<Array>;
 }
 
 /// Registers the built-in kinds that the settings name.
@@ -40,10 +46,15 @@ pub(crate) fn register(
         return Ok(registry);
     };
     let hooks = Hooks::new(host.clone());
-    let entries = [wanted
-        .leases()
-        .map(|settings| leases::entry(&settings, &hooks))];
-    let _ = timers;
+    let entries = [
+        wanted
+            .leases()
+            .map(|settings| leases::entry(&settings, &hooks)),
+        wanted
+            .outboxes()
+            .map(|settings| outboxes::entry(&settings, &hooks, timers))
+            .transpose()?,
+    ];
     entries
         .into_iter()
         .flatten()
