@@ -54,8 +54,8 @@ interface CoreOutcome {
 /** What was said of a run. A timer that is just done is the number of its effects, 0 without any. */
 type CoreSaid = number | CoreOutcome;
 
-/** A function that a built-in kind asks. */
-export type Hook = (argument: unknown) => unknown;
+/** A function that a built-in kind asks. `running` is whether the engine still waits for what it promised. */
+export type Hook = (argument: unknown, host: ObjectHost, running: Running) => unknown;
 
 /** The built-in kinds of an object. */
 export interface BuiltIn {
@@ -195,12 +195,18 @@ export class ObjectHost {
     }
   }
 
-  ask(hook: string, argument: unknown): unknown {
+  ask(hook: string, argument: unknown, run: number): unknown {
     const asked = this.#hooks[hook];
     if (asked === undefined) {
       throw new DuelineError("invalid", `the object has no \`${hook}\``);
     }
-    return asked(argument);
+    const running = new Running();
+    const answer = asked(argument, this, running);
+    if (!(answer instanceof Promise)) {
+      return answer;
+    }
+    this.#runs.set(run, running);
+    return answer.finally(() => this.#runs.delete(run));
   }
 
   wake(task: number): void {

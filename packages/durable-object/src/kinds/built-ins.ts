@@ -1,15 +1,19 @@
 import type { BuiltIn } from "../host.js";
 import { coreLeases, type LeaseOptions } from "./leases.js";
+import { coreOutboxes, type Outbox, type Sink } from "./outboxes.js";
 
 /** The built-in kinds of an object; each is there if it is named. `{}` is one with its defaults. */
 export interface BuiltIns {
   /** At most one holder of a name at a time. */
   readonly leases?: LeaseOptions;
+  /** Outcomes that commit with your writes and are then delivered, in order: a sink for each outbox's name. */
+  readonly outboxes?: { readonly [name: string]: Sink | Outbox };
 }
 
 /** The numbers of the built-in kinds, by the names under which they are counted and paused. */
 export const BUILT_IN_KINDS: Readonly<Record<string, number>> = {
   $lease_sweep: 1,
+  $outcome_delivery: 8,
 };
 
 /** Built-in kinds as the core reads them, and what they ask. */
@@ -23,5 +27,6 @@ export function coreBuiltIns(wanted: BuiltIns): BuiltIn {
     }
   };
   add("leases", wanted.leases && coreLeases(wanted.leases));
+  add("outboxes", wanted.outboxes && coreOutboxes(wanted.outboxes));
   return { settings, hooks, kinds: BUILT_IN_KINDS };
 }

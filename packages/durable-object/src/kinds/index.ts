@@ -9,6 +9,19 @@
 export * from "../common.js";
 export type { BuiltIns } from "./built-ins.js";
 export type { Drain, Grant, Lease, LeaseOptions, Leases, LeaseState, Release, Renewal } from "./leases.js";
+export {
+  outbox,
+  SinkError,
+  type DeadOutcome,
+  type Delivery,
+  type Outbox,
+  type Outboxes,
+  type OutboxPage,
+  type OutgoingOutcome,
+  type Sink,
+  type SinkFault,
+  type WaitingOutcome,
+} from "./outboxes.js";
 export { TimerObject } from "./timer-object.js";
 export { Timers, type TimersOptions } from "./timers.js";
 export type { WithEffects } from "./verbs.js";

@@ -3,6 +3,7 @@ import type { Payloads } from "../types.js";
 import { coreBuiltIns, type BuiltIns } from "./built-ins.js";
 import { engine } from "./engine.js";
 import { Leases } from "./leases.js";
+import { Outboxes } from "./outboxes.js";
 
 /** What the timers of an object are made of, with the built-in kinds that it has. */
 export interface TimersOptions<P extends Payloads> extends BaseOptions<P> {
@@ -13,10 +14,12 @@ export interface TimersOptions<P extends Payloads> extends BaseOptions<P> {
 /** As `Timers` of the package's main entry, with the built-in kinds beside one's own. */
 export class Timers<P extends Payloads = Payloads> extends BaseTimers<P> {
   readonly leases: Leases;
+  readonly outboxes: Outboxes;
 
   constructor(ctx: DurableObjectState, options: TimersOptions<P>) {
     const wanted = options.builtIns ?? {};
     super(ctx, options, engine, coreBuiltIns(wanted));
     this.leases = new Leases(this.call, wanted.leases !== undefined);
+    this.outboxes = new Outboxes(this.call, wanted.outboxes);
   }
 }

@@ -45,14 +45,14 @@ export abstract class Verbs {
   }
 }
 
-/** A name of the application's: 1 to 256 bytes of UTF-8. */
-export function shortName(what: string, value: unknown): string {
+/** A name of the application's: 1 to 256 bytes of UTF-8, or to as many as are said. */
+export function shortName(what: string, value: unknown, most = NAME_BYTES_MAX): string {
   if (typeof value !== "string" || value === "" || !value.isWellFormed()) {
     throw new DuelineError("invalid", `${what} is a well-formed string of at least one character`);
   }
   const bytes = encoder.encode(value).length;
-  if (bytes > NAME_BYTES_MAX) {
-    throw new DuelineError("invalid", `${what} has at most ${NAME_BYTES_MAX} bytes of UTF-8, this one ${bytes}`);
+  if (bytes > most) {
+    throw new DuelineError("invalid", `${what} has at most ${most} bytes of UTF-8, this one ${bytes}`);
   }
   return value;
 }
