@@ -46,7 +46,7 @@ function modules(folder: string, prefix: string): string[] {
 }
 
 /** The package's other entry, under the name by which it is imported. */
-const KINDS = `(name = "@dueline/durable-object/kinds", esModule = "export * from \\"@dueline/kinds/index.js\\";")`;
+const KINDS = `(name = "@dueline/durable-object/kinds", esModule = "export * from \\"../kinds/index.js\\";")`;
 
 /** What was started and has not ended: it must not outlive the tests. */
 const running = new Set<ChildProcess>();
