@@ -33,6 +33,9 @@ pub struct ObjectCore {
     pub(crate) driver: ObjectDriver,
     pub(crate) scheduling: Scheduling,
     pub(crate) host: Host,
+    /// What the verbs of the built-in kinds are made of.
+    #[cfg(feature = "kinds")]
+    pub(crate) built_ins: Option<crate::built_in::BuiltIns>,
     kinds: Kinds,
 }
 
@@ -141,6 +144,8 @@ impl ObjectCore {
             driver,
             scheduling,
             host,
+            #[cfg(feature = "kinds")]
+            built_ins: settings.built_ins(),
             kinds,
         })
     }

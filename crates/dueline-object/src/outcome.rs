@@ -91,7 +91,7 @@ impl Scheduling {
 }
 
 /// A batch with the mark of the effects of this number.
-fn marked(effects: Option<f64>) -> Batch {
+pub(crate) fn marked(effects: Option<f64>) -> Batch {
     let mut batch = Batch::new();
     if let Some(number) = effects {
         batch.writes.push(effect_mark(number as u64));

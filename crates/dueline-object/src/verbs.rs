@@ -125,11 +125,7 @@ impl ObjectCore {
                     .iter()
                     .map(|view| timer_view(view, now_ms))
                     .collect();
-                Ok(paged(
-                    "timers",
-                    shown,
-                    page.next.map(|next| next.to_string()),
-                ))
+                Ok(paged("timers", shown, page.next.map(|next| next.to_string())).done())
             })
         })
     }
@@ -191,7 +187,7 @@ impl ObjectCore {
                     .dead(&partition, kind, after.as_ref(), limit as usize)
                     .await?;
                 let shown: Array = page.dead.iter().map(dead_view).collect();
-                Ok(paged("dead", shown, page.next.map(|next| next.to_string())))
+                Ok(paged("dead", shown, page.next.map(|next| next.to_string())).done())
             })
         })
     }
@@ -218,11 +214,7 @@ impl ObjectCore {
                     .requeue_page(&partition, kind, after.as_ref(), limit as usize)
                     .await?;
                 let requeued = JsValue::from_f64(page.requeued.len() as f64);
-                Ok(paged(
-                    "requeued",
-                    requeued,
-                    page.next.map(|next| next.to_string()),
-                ))
+                Ok(paged("requeued", requeued, page.next.map(|next| next.to_string())).done())
             })
         })
     }
@@ -252,13 +244,12 @@ fn answered(host: &Host, verb: VerbFuture) -> Promise {
     promise(host, Box::pin(answer))
 }
 
-fn paged(name: &'static str, page: impl Into<JsValue>, next: Option<String>) -> JsValue {
+pub(crate) fn paged(name: &'static str, page: impl Into<JsValue>, next: Option<String>) -> Record {
     let record = Record::new().with(name, page);
     match next {
         Some(next) => record.with("next", next),
         None => record,
     }
-    .done()
 }
 
 fn generation_of(text: Option<String>) -> Result<Option<u64>, TimerError> {

@@ -2,6 +2,7 @@ import { dueOf, nameOf, span } from "./checks.js";
 import { DuelineError, textOf } from "./errors.js";
 import type { Detached, DueTimer, Inline } from "./handlers.js";
 import type { Instance } from "./instance.js";
+import { checkedEffects, isAsync, isThenable, KeptEffects } from "./kept-effects.js";
 import { Outcome, type Effects, type FollowUp, type Together } from "./outcomes.js";
 import { decodeName, decodePayload, encodePayload } from "./payload.js";
 import { Running } from "./running.js";
@@ -54,8 +55,14 @@ interface CoreOutcome {
 /** What was said of a run. A timer that is just done is the number of its effects, 0 without any. */
 type CoreSaid = number | CoreOutcome;
 
-/** A function that a built-in kind asks. `running` is whether the engine still waits for what it promised. */
-export type Hook = (argument: unknown, host: ObjectHost, running: Running) => unknown;
+/** Keeps effects that a hook returned, if it did, for the commit that goes with its answer: their number, or 0. */
+export type Keep = (effects: unknown) => number;
+
+/**
+ * A function that a built-in kind asks. What it answers is for the core; effects of the application it keeps.
+ * `running` is whether the engine still waits for what it promised.
+ */
+export type Hook = (argument: unknown, keep: Keep, running: Running) => unknown;
 
 /** The built-in kinds of an object. */
 export interface BuiltIn {
@@ -67,16 +74,6 @@ export interface BuiltIn {
   readonly kinds: Readonly<Record<string, number>>;
 }
 
-/** Effects that wait for their commit. */
-interface Kept {
-  readonly kind: string;
-  readonly effects: Effects;
-  /** Whether they are those of a verb, which forgets them itself. */
-  readonly isOfVerb: boolean;
-  /** What they threw. */
-  thrown?: unknown;
-}
-
 /** What one object does for the core: its handlers, its effects, its waits. */
 export class ObjectHost {
   readonly #instance: Instance;
@@ -84,11 +81,9 @@ export class ObjectHost {
   readonly #kinds = new Map<number, HostKind>();
   readonly #numbers = new Map<string, number>();
   readonly #hooks: Readonly<Record<string, Hook>>;
-  readonly #effects = new Map<number, Kept>();
+  readonly #effects = new KeptEffects();
   readonly #runs = new Map<number, Running>();
   readonly #sleeps = new Map<Promise<void>, ReturnType<typeof setTimeout>>();
-  #lastEffect = 0;
-  #isInEffects = false;
 
   constructor(instance: Instance, identity: string, builtIn: BuiltIn | undefined) {
     this.#instance = instance;
@@ -114,39 +109,29 @@ export class ObjectHost {
 
   /** Whether effects are being done: the store is in the middle of a transaction. */
   get isInEffects(): boolean {
-    return this.#isInEffects;
+    return this.#effects.isBusy;
   }
 
   /** Effects of runs that are all over. */
   forgetEffects(): void {
-    for (const [number, kept] of this.#effects) {
-      if (!kept.isOfVerb) {
-        this.#effects.delete(number);
-      }
-    }
+    this.#effects.forgetRuns();
   }
 
-  /** Calls a verb with effects that go with what it commits. What they throw is the verb's error. */
+  /**
+   * Calls a verb with effects that go with what it commits. What they throw is the verb's error, and so is what
+   * a hook throws. A verb that asks hooks has a number without effects too.
+   */
   async withEffects<T>(
     kind: string,
     effects: Effects | undefined,
+    asksHooks: boolean,
     verb: (number: number | undefined) => Promise<T>,
   ): Promise<T> {
-    if (effects === undefined) {
+    if (effects === undefined && !asksHooks) {
       return verb(undefined);
     }
-    if (typeof effects !== "function" || isAsync(effects)) {
-      throw new DuelineError("effects_async", `the effects of \`${kind}\` are a function that writes and returns nothing`);
-    }
-    const number = this.keep(kind, effects, true);
-    const kept = this.#effects.get(number);
-    try {
-      return await verb(number);
-    } catch (error) {
-      throw kept !== undefined && "thrown" in kept ? kept.thrown : error;
-    } finally {
-      this.#effects.delete(number);
-    }
+    const checked = effects === undefined ? (): void => undefined : checkedEffects(kind, effects);
+    return this.#effects.during(kind, checked, verb);
   }
 
   // What the core calls.
@@ -174,39 +159,33 @@ export class ObjectHost {
   }
 
   effect(number: number): string | undefined {
-    const found = this.#effects.get(number);
-    if (found === undefined) {
-      return "the effects of an earlier run are gone";
-    }
-    this.#isInEffects = true;
-    try {
-      const returned: unknown = found.effects();
-      if (isThenable(returned)) {
-        // What it goes on to do is beyond the transaction; its error is nobody's any more.
-        Promise.resolve(returned).catch(() => undefined);
-        return `effects_async: the effects of \`${found.kind}\` returned a promise; await before you return them`;
-      }
-      return undefined;
-    } catch (thrown) {
-      found.thrown = thrown;
-      return `the effects failed: ${textOf(thrown)}`;
-    } finally {
-      this.#isInEffects = false;
-    }
+    return this.#effects.do(number);
   }
 
-  ask(hook: string, argument: unknown, run: number): unknown {
-    const asked = this.#hooks[hook];
-    if (asked === undefined) {
-      throw new DuelineError("invalid", `the object has no \`${hook}\``);
+  ask(hook: string, argument: unknown, verb: number | undefined, run: number): unknown {
+    const fail = (thrown: unknown): never => {
+      this.#effects.threw(verb, thrown);
+      throw thrown;
+    };
+    const keep: Keep = (effects) =>
+      effects === undefined ? 0 : this.#effects.keep(hook, checkedEffects(hook, effects), verb);
+    try {
+      const asked = this.#hooks[hook];
+      if (asked === undefined) {
+        throw new DuelineError("invalid", `the object has no \`${hook}\``);
+      }
+      const running = new Running();
+      const answer = asked(argument, keep, running);
+      if (!isThenable(answer)) {
+        return answer;
+      }
+      this.#runs.set(run, running);
+      return Promise.resolve(answer)
+        .catch(fail)
+        .finally(() => this.#runs.delete(run));
+    } catch (thrown) {
+      return fail(thrown);
     }
-    const running = new Running();
-    const answer = asked(argument, this, running);
-    if (!(answer instanceof Promise)) {
-      return answer;
-    }
-    this.#runs.set(run, running);
-    return answer.finally(() => this.#runs.delete(run));
   }
 
   wake(task: number): void {
@@ -331,16 +310,9 @@ export class ObjectHost {
       throw new DuelineError("invalid", `at most ${FOLLOW_UPS_MAX} timers are scheduled with another, not ${schedule.length}`);
     }
     return {
-      ...(effects === undefined ? {} : { effects: this.keep(kind, effects, false) }),
+      ...(effects === undefined ? {} : { effects: this.#effects.keep(kind, effects) }),
       ...(schedule === undefined ? {} : { schedules: schedule.map((timer) => this.wanted(timer)) }),
     };
-  }
-
-  /** Keeps effects for the commit that asks for them by this number. */
-  keep(kind: string, effects: Effects, isOfVerb: boolean): number {
-    this.#lastEffect += 1;
-    this.#effects.set(this.#lastEffect, { kind, effects, isOfVerb });
-    return this.#lastEffect;
   }
 
   /** A timer to be scheduled; every misuse is an error here, before anything is written. */
@@ -400,12 +372,4 @@ export class ObjectHost {
 /** Goes on with what a handler returned: at once, or behind its promise. */
 function then<T>(returned: unknown, goOn: (value: unknown) => T): T | Promise<T> {
   return isThenable(returned) ? Promise.resolve(returned).then(goOn) : goOn(returned);
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
-}
-
-function isAsync(effects: Effects): boolean {
-  return Object.prototype.toString.call(effects) === "[object AsyncFunction]";
 }

@@ -6,10 +6,9 @@ use std::pin::Pin;
 use dueline::kinds::Planned;
 use dueline::store::{Batch, BatchOutcome};
 use dueline::timers::TimerError;
-use dueline_worker::effect_mark;
 use wasm_bindgen::JsValue;
 
-use crate::outcome::Scheduling;
+use crate::outcome::{Scheduling, marked};
 
 /// How often a change is planned before others are said to be in its way.
 const TRIES_MAX: u32 = 8;
@@ -42,9 +41,7 @@ pub(super) async fn committed(
         if batch.writes.is_empty() {
             return Ok(outcome);
         }
-        if let Some(number) = effects {
-            batch.writes.push(effect_mark(number as u64));
-        }
+        batch = batch.append(marked(effects));
         // A time bound that is lost has passed meanwhile: the next plan says so.
         if timers.store().apply(&partition, batch).await? == BatchOutcome::Committed {
             return Ok(outcome);

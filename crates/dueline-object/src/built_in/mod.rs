@@ -10,6 +10,7 @@ mod change;
 mod hooks;
 mod leases;
 mod outboxes;
+mod tickets;
 
 use dueline::timers::{Registry, TimerError, Timers};
 use js_sys::Array;
@@ -18,14 +19,16 @@ use wasm_bindgen::prelude::*;
 use crate::platform::{Host, ObjectSettings};
 use hooks::Hooks;
 use leases::LeaseSettings;
+use tickets::TicketSettings;
 
 #[wasm_bindgen]
 extern "C" {
     /// The built-in kinds of an object, each with its settings.
+    #[derive(Clone, Debug)]
     pub type BuiltIns;
 
     #[wasm_bindgen(method, getter, js_name = builtIns)]
-    fn built_ins(this: &ObjectSettings) -> Option<BuiltIns>;
+    pub(crate) fn built_ins(this: &ObjectSettings) -> Option<BuiltIns>;
 
     #[wasm_bindgen(method, getter)]
     fn leases(this: &BuiltIns) -> Option<LeaseSettings>;
@@ -33,6 +36,9 @@ extern "C" {
     /// [`OutboxSettings`](outboxes::OutboxSettings), one for each outbox.
     #[wasm_bindgen(method, getter)]
     fn outboxes(this: &BuiltIns) -> Option<Array>;
+
+    #[wasm_bindgen(method, getter)]
+    fn tickets(this: &BuiltIns) -> Option<TicketSettings>;
 }
 
 /// Registers the built-in kinds that the settings name.
@@ -49,16 +55,19 @@ pub(crate) fn register(
     let entries = [
         wanted
             .leases()
-            .map(|settings| leases::entry(&settings, &hooks)),
+            .map(|settings| Ok(leases::entry(&settings, &hooks))),
         wanted
             .outboxes()
-            .map(|settings| outboxes::entry(&settings, &hooks, timers))
-            .transpose()?,
+            .map(|settings| outboxes::entry(&settings, &hooks, timers)),
+        wanted
+            .tickets()
+            .map(|settings| tickets::entry(&settings, timers, &hooks)),
     ];
     entries
         .into_iter()
         .flatten()
-        .try_fold(registry, |registry, (kind, registration)| {
+        .try_fold(registry, |registry, entry| {
+            let (kind, registration) = entry?;
             registry
                 .with(kind, registration)
                 .map_err(|error| TimerError::Invalid(error.to_string().into()))

@@ -29,16 +29,17 @@ export abstract class Verbs {
     this.#isThere = isThere;
   }
 
-  /** Calls the core, with the number of the effects if there are some. */
+  /** Calls the core, with the number of the effects if there are some, or if it asks hooks on the way. */
   protected verb<T>(
     call: (core: ObjectCore, effects: number | undefined) => Promise<unknown>,
     effects?: Effects,
+    asksHooks = false,
   ): Promise<T> {
     if (!this.#isThere) {
       throw new DuelineError("unknown_kind", `this object has no \`${this.#kind}\`: name them in \`builtIns\``);
     }
     return this.#call((opened) =>
-      opened.host.withEffects(this.#kind, effects, (number) =>
+      opened.host.withEffects(this.#kind, effects, asksHooks, (number) =>
         waitFor<T>(opened, (core) => call(core, number)),
       ),
     );

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::rows::{Aside, Counted, Counter, Index, Record, SET_ASIDE, TICKET, index_key};
 use super::{End, TICKET_EXPIRY, Ticket, TicketId, Tickets};
 use crate::kinds::observed::Observed;
-use crate::kinds::planned::{Planned, Tried};
+use crate::kinds::planned::{Planned, Tried, until_committed};
 use crate::kinds::row::Row;
 use crate::store::{Batch, Partition, ScanRange, Value};
 use crate::timers::{Timer, TimerCtx, TimerError, Tries};
@@ -69,31 +69,37 @@ impl Tickets {
     /// # Errors
     /// `Contended` if it was changed eight times meanwhile; what the store says.
     pub async fn retry(&self, partition: &Partition, id: TicketId) -> Result<bool, TimerError> {
-        let mut tries = Tries::default();
-        loop {
-            let found = self.find_row(partition, id).await?;
-            if !found.is_set_aside() {
-                return Ok(false);
-            }
-            let now_ms = self.now_ms();
-            let timer = Timer::new(TICKET_EXPIRY, id.to_bytes()).due_at(now_ms);
-            let timer = self.timers.plan_new(&timer)?;
-            let earlier = found.aside();
-            let aside = Aside {
-                since_ms: earlier.as_ref().map_or(now_ms, |row| row.since_ms),
-                timer_due_ms: now_ms,
-                tries: earlier.as_ref().map_or(0, |row| row.tries),
-                reason: earlier.map_or_else(String::new, |row| row.reason),
-            };
-            let planned = Planned {
-                batch: found.set_aside(&aside).append(timer.batch),
-                outcome: true,
-            };
-            match self.try_apply(partition, planned).await? {
-                Tried::Committed(done) => return Ok(done),
-                Tried::Lost | Tried::Late(_) => tries.changed()?,
-            }
+        until_committed!(self.timers, partition, self.plan_retry(partition, id))
+    }
+
+    /// Plans to try a ticket that is set aside again at once: two preconditions and two writes, none if
+    /// there is no such ticket.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn plan_retry(
+        &self,
+        partition: &Partition,
+        id: TicketId,
+    ) -> Result<Planned<bool>, TimerError> {
+        let found = self.find_row(partition, id).await?;
+        if !found.is_set_aside() {
+            return Ok(Planned::nothing(false));
         }
+        let now_ms = self.now_ms();
+        let timer = Timer::new(TICKET_EXPIRY, id.to_bytes()).due_at(now_ms);
+        let timer = self.timers.plan_new(&timer)?;
+        let earlier = found.aside();
+        let aside = Aside {
+            since_ms: earlier.as_ref().map_or(now_ms, |row| row.since_ms),
+            timer_due_ms: now_ms,
+            tries: earlier.as_ref().map_or(0, |row| row.tries),
+            reason: earlier.map_or_else(String::new, |row| row.reason),
+        };
+        Ok(Planned {
+            batch: found.set_aside(&aside).append(timer.batch),
+            outcome: true,
+        })
     }
 
     /// Gives up a ticket that is set aside: removes its row, and as far as they decode counts it out of
@@ -109,28 +115,35 @@ impl Tickets {
         partition: &Partition,
         id: TicketId,
     ) -> Result<Option<Discarded>, TimerError> {
-        let mut tries = Tries::default();
-        loop {
-            let found = self.find_row(partition, id).await?;
-            let Some(row) = found.bytes().filter(|_| found.is_set_aside()).cloned() else {
-                return Ok(None);
-            };
-            let ticket = found.ticket().ok().flatten();
-            let mut batch = found.remove();
-            if let Some(ticket) = &ticket {
-                batch = self.count_out(partition, ticket, batch).await?;
-                let ctx = TimerCtx::new(self.reads(), partition, self.now_ms());
-                batch = batch.append(self.outcomes(&ctx, ticket, End::Discarded).await?);
-            }
-            let planned = Planned {
-                batch,
-                outcome: Discarded { ticket, row },
-            };
-            match self.try_apply(partition, planned).await? {
-                Tried::Committed(discarded) => return Ok(Some(discarded)),
-                Tried::Lost | Tried::Late(_) => tries.changed()?,
-            }
+        until_committed!(self.timers, partition, self.plan_discard(partition, id))
+    }
+
+    /// Plans to give up a ticket that is set aside, to be committed with what the application does about
+    /// it: at most seven preconditions and seven writes, and without an outbox five of either; none if there
+    /// is no such ticket.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn plan_discard(
+        &self,
+        partition: &Partition,
+        id: TicketId,
+    ) -> Result<Planned<Option<Discarded>>, TimerError> {
+        let found = self.find_row(partition, id).await?;
+        let Some(row) = found.bytes().filter(|_| found.is_set_aside()).cloned() else {
+            return Ok(Planned::nothing(None));
+        };
+        let ticket = found.ticket().ok().flatten();
+        let mut batch = found.remove();
+        if let Some(ticket) = &ticket {
+            batch = self.count_out(partition, ticket, batch).await?;
+            let ctx = TimerCtx::new(self.reads(), partition, self.now_ms());
+            batch = batch.append(self.outcomes(&ctx, ticket, End::Discarded).await?);
         }
+        Ok(Planned {
+            batch,
+            outcome: Some(Discarded { ticket, row }),
+        })
     }
 
     /// Counts a ticket out of the counters that decode, and frees its key.
