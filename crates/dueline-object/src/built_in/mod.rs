@@ -7,6 +7,7 @@
 //! at all if there is nothing to change ([`change`]).
 
 mod change;
+mod gated;
 mod hooks;
 mod leases;
 mod outboxes;
@@ -32,6 +33,10 @@ extern "C" {
 
     #[wasm_bindgen(method, getter)]
     fn leases(this: &BuiltIns) -> Option<LeaseSettings>;
+
+    /// Whether there are gated records.
+    #[wasm_bindgen(method, getter)]
+    fn gated(this: &BuiltIns) -> Option<js_sys::Object>;
 
     /// [`OutboxSettings`](outboxes::OutboxSettings), one for each outbox.
     #[wasm_bindgen(method, getter)]
@@ -59,6 +64,7 @@ pub(crate) fn register(
         wanted
             .outboxes()
             .map(|settings| outboxes::entry(&settings, &hooks, timers)),
+        wanted.gated().map(|_| Ok(gated::entry(&hooks, timers))),
         wanted
             .tickets()
             .map(|settings| tickets::entry(&settings, timers, &hooks)),

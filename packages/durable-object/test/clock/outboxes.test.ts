@@ -243,6 +243,18 @@ describe("a sink", () => {
     assert.equal(waiting?.attempt, 1);
   });
 
+  it("that is called holds its outbox for as long as all calls of a run may take", async () => {
+    said = () => new Promise(() => undefined);
+    await shop.instance.outboxes.append("mail", [{ id: "a" }]);
+    const at = clock.now;
+    await clock.settle();
+    await clock.advance(1);
+    assert.deepEqual(ids(), ["a"]);
+    const [claimed] = await shop.instance.counts();
+    assert.equal(claimed?.kind, "$outcome_delivery");
+    assert.ok(Math.abs((claimed?.nextAt ?? 0) - at - 50_000) < 10, `${(claimed?.nextAt ?? 0) - at} ms`);
+  });
+
   it("that returns something has failed: whoever forgets to look at an answer is told", async () => {
     said = () => Promise.resolve({ status: 500 }) as unknown as Promise<void>;
     await shop.instance.outboxes.append("strict", [{ id: "a" }]);

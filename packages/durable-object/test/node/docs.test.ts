@@ -6,7 +6,11 @@ import { join } from "node:path";
 import { it } from "node:test";
 import { PACKAGE } from "./workerd.js";
 
-const PAGES = [join(PACKAGE, "README.md"), join(PACKAGE, "../../docs/durable-object.md")];
+const PAGES = [
+  join(PACKAGE, "README.md"),
+  join(PACKAGE, "../../docs/durable-object.md"),
+  join(PACKAGE, "../../docs/durable-object-kinds.md"),
+];
 
 function blocks(page: string): string[] {
   const fenced = /^```(?:ts|toml)\n([^]*?)^```$/gm;
