@@ -1,4 +1,5 @@
 import type { BuiltIn } from "../host.js";
+import { coreGated, type GatedOptions } from "./gated.js";
 import { coreLeases, type LeaseOptions } from "./leases.js";
 import { coreOutboxes, type Outbox, type Sink } from "./outboxes.js";
 
@@ -8,12 +9,15 @@ export interface BuiltIns {
   readonly leases?: LeaseOptions;
   /** Outcomes that commit with your writes and are then delivered, in order: a sink for each outbox's name. */
   readonly outboxes?: { readonly [name: string]: Sink | Outbox };
+  /** Records that are released once everything they depend on is visible. */
+  readonly gated?: GatedOptions;
 }
 
 /** The numbers of the built-in kinds, by the names under which they are counted and paused. */
 export const BUILT_IN_KINDS: Readonly<Record<string, number>> = {
   $lease_sweep: 1,
   $outcome_delivery: 8,
+  $publication_recheck: 12,
 };
 
 /** Built-in kinds as the core reads them, and what they ask. */
@@ -28,5 +32,6 @@ export function coreBuiltIns(wanted: BuiltIns): BuiltIn {
   };
   add("leases", wanted.leases && coreLeases(wanted.leases));
   add("outboxes", wanted.outboxes && coreOutboxes(wanted.outboxes));
+  add("gated", wanted.gated && coreGated(wanted.gated));
   return { settings, hooks, kinds: BUILT_IN_KINDS };
 }

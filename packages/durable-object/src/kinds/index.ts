@@ -8,6 +8,7 @@
  */
 export * from "../common.js";
 export type { BuiltIns } from "./built-ins.js";
+export type { Dependency, Gated, GatedOptions, Look } from "./gated.js";
 export type { Drain, Grant, Lease, LeaseOptions, Leases, LeaseState, Release, Renewal } from "./leases.js";
 export {
   outbox,

@@ -2,6 +2,7 @@ import { BaseTimers, type TimersOptions as BaseOptions } from "../base-timers.js
 import type { Payloads } from "../types.js";
 import { coreBuiltIns, type BuiltIns } from "./built-ins.js";
 import { engine } from "./engine.js";
+import { Gated } from "./gated.js";
 import { Leases } from "./leases.js";
 import { Outboxes } from "./outboxes.js";
 
@@ -15,11 +16,13 @@ export interface TimersOptions<P extends Payloads> extends BaseOptions<P> {
 export class Timers<P extends Payloads = Payloads> extends BaseTimers<P> {
   readonly leases: Leases;
   readonly outboxes: Outboxes;
+  readonly gated: Gated;
 
   constructor(ctx: DurableObjectState, options: TimersOptions<P>) {
     const wanted = options.builtIns ?? {};
     super(ctx, options, engine, coreBuiltIns(wanted));
     this.leases = new Leases(this.call, wanted.leases !== undefined);
+    this.gated = new Gated(this.call, wanted.gated !== undefined);
     this.outboxes = new Outboxes(this.call, wanted.outboxes);
   }
 }
