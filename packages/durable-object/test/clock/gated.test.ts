@@ -212,7 +212,7 @@ it("a release without writes ends the record", async () => {
   assert.equal(await blog.instance.gated.get("hello"), undefined);
 });
 
-it("8,192 dependencies are walked, 1,024 an alarm", async () => {
+it("8,192 dependencies are walked by 1,024 questions", async () => {
   const waitsFor = many("images", 8_192);
   for (const { key } of waitsFor) {
     visible.add(`images/${key}`);
