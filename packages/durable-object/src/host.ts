@@ -4,7 +4,7 @@ import type { Detached, DueTimer, Inline } from "./handlers.js";
 import type { Instance } from "./instance.js";
 import { checkedEffects, isAsync, isThenable, KeptEffects } from "./kept-effects.js";
 import { Outcome, type Effects, type FollowUp, type Together } from "./outcomes.js";
-import { decodeName, decodePayload, encodePayload } from "./payload.js";
+import { decodeName, decodePayload, encodePayload, shownPayload } from "./payload.js";
 import { Running } from "./running.js";
 import type { Payloads, Policy } from "./types.js";
 
@@ -70,8 +70,10 @@ export interface BuiltIn {
   readonly settings: object;
   /** What they ask, by its name. */
   readonly hooks: Record<string, Hook>;
-  /** Their numbers, by the names under which they are shown. */
+  /** Their numbers, by the names under which they are shown, whether the object has them or not. */
   readonly kinds: Readonly<Record<string, number>>;
+  /** The numbers of those that it has. */
+  readonly handled: ReadonlySet<number>;
 }
 
 /** What one object does for the core: its handlers, its effects, its waits. */
@@ -81,6 +83,7 @@ export class ObjectHost {
   readonly #kinds = new Map<number, HostKind>();
   readonly #numbers = new Map<string, number>();
   readonly #hooks: Readonly<Record<string, Hook>>;
+  readonly #builtIn: ReadonlySet<number>;
   readonly #effects = new KeptEffects();
   readonly #runs = new Map<number, Running>();
   readonly #sleeps = new Map<Promise<void>, ReturnType<typeof setTimeout>>();
@@ -89,6 +92,7 @@ export class ObjectHost {
     this.#instance = instance;
     this.#identity = identity;
     this.#hooks = builtIn?.hooks ?? {};
+    this.#builtIn = builtIn?.handled ?? new Set();
     for (const [name, number] of Object.entries(builtIn?.kinds ?? {})) {
       this.#numbers.set(name, number);
     }
@@ -167,8 +171,15 @@ export class ObjectHost {
       this.#effects.threw(verb, thrown);
       throw thrown;
     };
-    const keep: Keep = (effects) =>
-      effects === undefined ? 0 : this.#effects.keep(hook, checkedEffects(hook, effects), verb);
+    const keep: Keep = (effects) => {
+      if (effects === undefined) {
+        return 0;
+      }
+      if (typeof effects !== "function") {
+        throw new DuelineError("bad_outcome", `\`${hook}\` returned neither nothing nor effects`);
+      }
+      return this.#effects.keep(hook, checkedEffects(hook, effects), verb);
+    };
     try {
       const asked = this.#hooks[hook];
       if (asked === undefined) {
@@ -346,7 +357,7 @@ export class ObjectHost {
 
   /** Whether a kind has a handler. */
   runs(number: number): boolean {
-    return this.#kinds.has(number);
+    return this.#kinds.has(number) || this.#builtIn.has(number);
   }
 
   /** The name of a kind's number. */
@@ -361,11 +372,7 @@ export class ObjectHost {
 
   /** A stored payload for whoever lists; `undefined` if it does not decode. */
   shown(stored: Uint8Array): unknown {
-    try {
-      return decodePayload(stored);
-    } catch {
-      return undefined;
-    }
+    return shownPayload(stored);
   }
 }
 

@@ -9,12 +9,12 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** A payload as it is stored: nothing for `undefined`, the JSON text, or the mark and the bytes. */
-export function encodePayload(payload: unknown): Uint8Array {
+export function encodePayload(payload: unknown, what = "a payload", bytesMax = PAYLOAD_BYTES_MAX): Uint8Array {
   const bytes = bytesOf(payload);
-  if (bytes.length > PAYLOAD_BYTES_MAX) {
+  if (bytes.length > bytesMax) {
     throw new DuelineError(
       "payload_too_large",
-      `a payload takes at most ${PAYLOAD_BYTES_MAX} bytes as it is stored, this one ${bytes.length}`,
+      `${what} takes at most ${bytesMax} bytes as it is stored, this one ${bytes.length}`,
     );
   }
   return bytes;
@@ -56,6 +56,15 @@ export function decodePayload(stored: Uint8Array): unknown {
     return stored.slice(1);
   }
   return JSON.parse(decoder.decode(stored));
+}
+
+/** A stored payload for whoever looks at it; `undefined` if it does not decode. */
+export function shownPayload(stored: Uint8Array): unknown {
+  try {
+    return decodePayload(stored);
+  } catch {
+    return undefined;
+  }
 }
 
 const names = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true });

@@ -2,6 +2,7 @@ import type { BuiltIn } from "../host.js";
 import { coreGated, type GatedOptions } from "./gated.js";
 import { coreLeases, type LeaseOptions } from "./leases.js";
 import { coreOutboxes, type Outbox, type Sink } from "./outboxes.js";
+import { coreTickets, type TicketOptions } from "./ticket-options.js";
 
 /** The built-in kinds of an object; each is there if it is named. `{}` is one with its defaults. */
 export interface BuiltIns {
@@ -11,13 +12,24 @@ export interface BuiltIns {
   readonly outboxes?: { readonly [name: string]: Sink | Outbox };
   /** Records that are released once everything they depend on is visible. */
   readonly gated?: GatedOptions;
+  /** Holds on a resource with counted limits, that end once. */
+  readonly tickets?: TicketOptions;
 }
 
 /** The numbers of the built-in kinds, by the names under which they are counted and paused. */
 export const BUILT_IN_KINDS: Readonly<Record<string, number>> = {
   $lease_sweep: 1,
+  $ticket_expiry: 2,
   $outcome_delivery: 8,
   $publication_recheck: 12,
+};
+
+/** Whose timers each of them fires. */
+const FIRED: Readonly<Record<keyof BuiltIns, string>> = {
+  leases: "$lease_sweep",
+  tickets: "$ticket_expiry",
+  outboxes: "$outcome_delivery",
+  gated: "$publication_recheck",
 };
 
 /** Built-in kinds as the core reads them, and what they ask. */
@@ -33,5 +45,10 @@ export function coreBuiltIns(wanted: BuiltIns): BuiltIn {
   add("leases", wanted.leases && coreLeases(wanted.leases));
   add("outboxes", wanted.outboxes && coreOutboxes(wanted.outboxes));
   add("gated", wanted.gated && coreGated(wanted.gated));
-  return { settings, hooks, kinds: BUILT_IN_KINDS };
+  add("tickets", wanted.tickets && coreTickets(wanted.tickets));
+  const fired = Object.entries(FIRED).flatMap(([name, kind]) => {
+    const number = BUILT_IN_KINDS[kind];
+    return wanted[name as keyof BuiltIns] === undefined || number === undefined ? [] : [number];
+  });
+  return { settings, hooks, kinds: BUILT_IN_KINDS, handled: new Set(fired) };
 }

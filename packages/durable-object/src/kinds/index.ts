@@ -23,6 +23,17 @@ export {
   type SinkFault,
   type WaitingOutcome,
 } from "./outboxes.js";
+export type { TicketEvent, TicketOptions } from "./ticket-options.js";
+export type {
+  Ticket,
+  TicketChange,
+  TicketDiscarded,
+  TicketEnd,
+  TicketOpening,
+  TicketPage,
+  TicketSetAside,
+} from "./ticket.js";
+export type { TicketPlace, TicketRequest, Tickets, TicketsOf } from "./tickets.js";
 export { TimerObject } from "./timer-object.js";
 export { Timers, type TimersOptions } from "./timers.js";
 export type { WithEffects } from "./verbs.js";

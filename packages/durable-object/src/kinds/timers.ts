@@ -5,6 +5,7 @@ import { engine } from "./engine.js";
 import { Gated } from "./gated.js";
 import { Leases } from "./leases.js";
 import { Outboxes } from "./outboxes.js";
+import { Tickets } from "./tickets.js";
 
 /** What the timers of an object are made of, with the built-in kinds that it has. */
 export interface TimersOptions<P extends Payloads> extends BaseOptions<P> {
@@ -17,6 +18,7 @@ export class Timers<P extends Payloads = Payloads> extends BaseTimers<P> {
   readonly leases: Leases;
   readonly outboxes: Outboxes;
   readonly gated: Gated;
+  readonly tickets: Tickets;
 
   constructor(ctx: DurableObjectState, options: TimersOptions<P>) {
     const wanted = options.builtIns ?? {};
@@ -24,5 +26,6 @@ export class Timers<P extends Payloads = Payloads> extends BaseTimers<P> {
     this.leases = new Leases(this.call, wanted.leases !== undefined);
     this.gated = new Gated(this.call, wanted.gated !== undefined);
     this.outboxes = new Outboxes(this.call, wanted.outboxes);
+    this.tickets = new Tickets(this.call, wanted.tickets);
   }
 }
