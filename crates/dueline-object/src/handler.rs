@@ -124,7 +124,7 @@ impl TimerHandler for HostHandler {
     ) -> BoxFuture<'a, Result<Fired, HandlerError>> {
         Box::pin(async move {
             let said = self.run(ctx, timer, None).await?;
-            self.scheduling()?.fired(timer, said).await
+            self.scheduling()?.fired(ctx, timer, said).await
         })
     }
 }
@@ -161,7 +161,7 @@ impl DetachedHandler for HostHandler {
     ) -> BoxFuture<'a, Result<Fired, HandlerError>> {
         Box::pin(async move {
             let said = self.run(ctx, timer, Some(output)).await?;
-            self.scheduling()?.fired(timer, said).await
+            self.scheduling()?.fired(ctx, timer, said).await
         })
     }
 }

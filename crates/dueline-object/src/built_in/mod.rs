@@ -20,6 +20,7 @@ use wasm_bindgen::prelude::*;
 use crate::platform::{Host, ObjectSettings};
 use hooks::Hooks;
 use leases::LeaseSettings;
+pub(crate) use outboxes::told_with;
 use tickets::TicketSettings;
 
 #[wasm_bindgen]

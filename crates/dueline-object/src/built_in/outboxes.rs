@@ -3,9 +3,12 @@
 use dueline::BoxFuture;
 use dueline::kinds::outcome_delivery::{
     DeadOutcome, DeadOutcomeReason, Delivery, DeliveryOptions, OUTCOME_DELIVERY, Outbox,
-    OutboxName, Outcome, OutcomeDelivery, OutcomePage, Sink, SinkError, WaitingOutcome,
+    OutboxBuilder, OutboxName, Outcome, OutcomeDelivery, OutcomePage, Sink, SinkError,
+    WaitingOutcome,
 };
-use dueline::timers::{Registration, TimerError, TimerKind, Timers};
+use dueline::ordered::OrderedMap;
+use dueline::store::Batch;
+use dueline::timers::{HandlerError, Registration, TimerCtx, TimerError, TimerKind, Timers};
 use js_sys::{Array, Promise, Uint8Array};
 use wasm_bindgen::prelude::*;
 
@@ -14,7 +17,7 @@ use super::hooks::Hooks;
 use crate::kinds::retry;
 use crate::object::ObjectCore;
 use crate::outcome::{Scheduling, time_of};
-use crate::platform::KindOptions;
+use crate::platform::{KindOptions, Outcome as HandlerOutcome};
 use crate::records::Record;
 
 #[wasm_bindgen]
@@ -29,8 +32,16 @@ extern "C" {
     #[wasm_bindgen(method, getter, js_name = budgetMs)]
     fn budget_ms(this: &OutboxSettings) -> Option<f64>;
 
+    /// Outcomes that are appended with what becomes of a timer: [`Outgoing`], each with its outbox.
+    #[wasm_bindgen(method, getter, js_name = outbox)]
+    fn told(this: &HandlerOutcome) -> Option<Array>;
+
     /// An outcome to be appended.
     pub type Outgoing;
+
+    /// The name of its outbox; only if it goes with a timer.
+    #[wasm_bindgen(method, getter)]
+    fn name(this: &Outgoing) -> String;
 
     #[wasm_bindgen(method, getter)]
     fn id(this: &Outgoing) -> String;
@@ -120,6 +131,37 @@ fn outbox(Scheduling { timers, partition }: Scheduling, name: &str) -> Result<Ou
     Ok(Outbox::new(timers, partition, name))
 }
 
+fn outcome_of(outgoing: &Outgoing) -> Outcome {
+    Outcome {
+        id: outgoing.id().into(),
+        body: outgoing.payload().to_vec().into(),
+    }
+}
+
+/// The batch that appends what a handler tells with what becomes of its timer: one builder for each outbox.
+pub(crate) async fn told_with(
+    ctx: &TimerCtx<'_>,
+    timers: &Timers,
+    outcome: &HandlerOutcome,
+) -> Result<Batch, HandlerError> {
+    let mut outboxes: OrderedMap<OutboxName, OutboxBuilder> = OrderedMap::new();
+    for told in outcome.told().iter().flat_map(Array::iter) {
+        let told: Outgoing = told.unchecked_into();
+        let name = OutboxName::new(told.name())?;
+        let mut builder = match outboxes.remove(&name) {
+            Some(builder) => builder,
+            None => OutboxBuilder::read(ctx.reads(), ctx.partition(), &name).await?,
+        };
+        builder.append(outcome_of(&told), ctx.now_ms())?;
+        outboxes.insert(name, builder);
+    }
+    let mut batch = Batch::new();
+    for builder in outboxes.into_values() {
+        batch = batch.append(builder.finish(timers, ctx.now_ms())?);
+    }
+    Ok(batch)
+}
+
 #[wasm_bindgen]
 impl ObjectCore {
     /// Of the sequences of outcomes, each an [`Outgoing`].
@@ -127,13 +169,7 @@ impl ObjectCore {
     pub fn outbox_append(&self, name: String, outcomes: &Array, effects: Option<f64>) -> Promise {
         let outcomes: Vec<Outcome> = outcomes
             .iter()
-            .map(|outcome| {
-                let outgoing: Outgoing = outcome.unchecked_into();
-                Outcome {
-                    id: outgoing.id().into(),
-                    body: outgoing.payload().to_vec().into(),
-                }
-            })
+            .map(|outcome| outcome_of(&outcome.unchecked_into()))
             .collect();
         self.verb(move |scheduling| {
             Box::pin(committed(scheduling, effects, move |scheduling| {
