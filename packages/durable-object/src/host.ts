@@ -74,6 +74,8 @@ export interface BuiltIn {
   readonly kinds: Readonly<Record<string, number>>;
   /** The numbers of those that it has. */
   readonly handled: ReadonlySet<number>;
+  /** What they have the core commit with what becomes of a timer. */
+  readonly together: (together: object) => object;
 }
 
 /** What one object does for the core: its handlers, its effects, its waits. */
@@ -83,7 +85,7 @@ export class ObjectHost {
   readonly #kinds = new Map<number, HostKind>();
   readonly #numbers = new Map<string, number>();
   readonly #hooks: Readonly<Record<string, Hook>>;
-  readonly #builtIn: ReadonlySet<number>;
+  readonly #builtIn: BuiltIn | undefined;
   readonly #effects = new KeptEffects();
   readonly #runs = new Map<number, Running>();
   readonly #sleeps = new Map<Promise<void>, ReturnType<typeof setTimeout>>();
@@ -92,7 +94,7 @@ export class ObjectHost {
     this.#instance = instance;
     this.#identity = identity;
     this.#hooks = builtIn?.hooks ?? {};
-    this.#builtIn = builtIn?.handled ?? new Set();
+    this.#builtIn = builtIn;
     for (const [name, number] of Object.entries(builtIn?.kinds ?? {})) {
       this.#numbers.set(name, number);
     }
@@ -323,6 +325,7 @@ export class ObjectHost {
     return {
       ...(effects === undefined ? {} : { effects: this.#effects.keep(kind, effects) }),
       ...(schedule === undefined ? {} : { schedules: schedule.map((timer) => this.wanted(timer)) }),
+      ...this.#builtIn?.together(together),
     };
   }
 
@@ -357,7 +360,7 @@ export class ObjectHost {
 
   /** Whether a kind has a handler. */
   runs(number: number): boolean {
-    return this.#kinds.has(number) || this.#builtIn.has(number);
+    return this.#kinds.has(number) || this.#builtIn?.handled.has(number) === true;
   }
 
   /** The name of a kind's number. */

@@ -3,6 +3,7 @@ import { coreGated, type GatedOptions } from "./gated.js";
 import { coreLeases, type LeaseOptions } from "./leases.js";
 import { coreOutboxes, type Outbox, type Sink } from "./outboxes.js";
 import { coreTickets, type TicketOptions } from "./ticket-options.js";
+import { toldWith } from "./together.js";
 
 /** The built-in kinds of an object; each is there if it is named. `{}` is one with its defaults. */
 export interface BuiltIns {
@@ -50,5 +51,6 @@ export function coreBuiltIns(wanted: BuiltIns): BuiltIn {
     const number = BUILT_IN_KINDS[kind];
     return wanted[name as keyof BuiltIns] === undefined || number === undefined ? [] : [number];
   });
-  return { settings, hooks, kinds: BUILT_IN_KINDS, handled: new Set(fired) };
+  const together = (of: object): object => toldWith(of, wanted.outboxes ?? {});
+  return { settings, hooks, kinds: BUILT_IN_KINDS, handled: new Set(fired), together };
 }

@@ -34,6 +34,7 @@ export type {
   TicketSetAside,
 } from "./ticket.js";
 export type { TicketPlace, TicketRequest, Tickets, TicketsOf } from "./tickets.js";
+export { dead, done, reschedule, type Together, type ToldOutcome } from "./together.js";
 export { TimerObject } from "./timer-object.js";
 export { Timers, type TimersOptions } from "./timers.js";
 export type { WithEffects } from "./verbs.js";

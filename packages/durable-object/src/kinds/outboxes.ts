@@ -66,6 +66,14 @@ interface PageOptions {
 /** An outcome as the core shows it. */
 type CoreOf<T> = Omit<T, "id" | "payload"> & { readonly id?: Uint8Array; readonly payload?: Uint8Array };
 
+/** An outcome to be appended, as the core reads it. */
+export interface CoreOutgoing {
+  readonly id: string;
+  readonly payload: Uint8Array;
+  /** The name of its outbox, if it goes with a timer. */
+  readonly name?: string;
+}
+
 const OUTBOX_NAME_BYTES_MAX = 64;
 const OUTCOME_ID_BYTES_MAX = 128;
 const PAYLOAD_BYTES_MAX = 256 * 1024;
@@ -97,7 +105,7 @@ export class Outboxes extends Verbs {
   ): Promise<number[]> {
     const name = outboxName(outbox);
     if (!this.#names.has(name)) {
-      throw new DuelineError("unknown_kind", `no outbox of this object is called \`${name}\``);
+      throw unknownOutbox(name);
     }
     const outgoing = outgoingOf(outcomes);
     return this.verb<number[]>((core, number) => core.outboxAppend(name, outgoing, number), effects);
@@ -194,24 +202,33 @@ export function coreOutboxes(outboxes: Readonly<Record<string, Sink | Outbox>>):
 }
 
 /** Outcomes as the core reads them. */
-function outgoingOf(outcomes: readonly OutgoingOutcome[]): { id: string; payload: Uint8Array }[] {
+function outgoingOf(outcomes: readonly OutgoingOutcome[]): CoreOutgoing[] {
   if (!Array.isArray(outcomes) || outcomes.length < 1 || outcomes.length > OUTCOMES_MAX) {
     throw new DuelineError("invalid", `outcomes are a list of 1 to ${OUTCOMES_MAX}`);
   }
-  return outcomes.map((outcome: OutgoingOutcome) => {
-    const id = shortName("the id of an outcome", outcome?.id, OUTCOME_ID_BYTES_MAX);
-    const payload = encodePayload(outcome.payload);
-    if (payload.length > PAYLOAD_BYTES_MAX) {
-      throw new DuelineError(
-        "payload_too_large",
-        `the payload of an outcome takes at most ${PAYLOAD_BYTES_MAX} bytes as it is stored, this one ${payload.length}`,
-      );
-    }
-    return { id, payload };
-  });
+  return outcomes.map(coreOutgoing);
 }
 
-function outboxName(name: unknown): string {
+/** An outcome as the core reads it. */
+export function coreOutgoing(outcome: OutgoingOutcome): CoreOutgoing {
+  const id = shortName("the id of an outcome", outcome?.id, OUTCOME_ID_BYTES_MAX);
+  const payload = encodePayload(outcome.payload);
+  if (payload.length > PAYLOAD_BYTES_MAX) {
+    throw new DuelineError(
+      "payload_too_large",
+      `the payload of an outcome takes at most ${PAYLOAD_BYTES_MAX} bytes as it is stored, this one ${payload.length}`,
+    );
+  }
+  return { id, payload };
+}
+
+/** The error of a name that is not among the object's outboxes. */
+export function unknownOutbox(name: string): DuelineError {
+  return new DuelineError("unknown_kind", `no outbox of this object is called \`${name}\``);
+}
+
+/** The name of an outbox: 1 to 64 bytes of UTF-8. */
+export function outboxName(name: unknown): string {
   return shortName("the name of an outbox", name, OUTBOX_NAME_BYTES_MAX);
 }
 
