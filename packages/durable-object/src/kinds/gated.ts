@@ -2,7 +2,7 @@ import { DuelineError } from "../errors.js";
 import type { Hook } from "../host.js";
 import type { Effects } from "../outcomes.js";
 import { decodeName } from "../payload.js";
-import { shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
+import { effectsOf, optionsOf, shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
 
 /** Something that must be visible before a record is released. */
 export interface Dependency {
@@ -56,16 +56,16 @@ export class Gated extends Verbs {
    * Has a record wait for these, at most 8,192, and looks at once. One that waits already waits for these instead,
    * from the first on.
    */
-  async add(record: string, waitsFor: readonly Dependency[], { effects }: WithEffects = {}): Promise<void> {
+  async add(record: string, waitsFor: readonly Dependency[], options: WithEffects = {}): Promise<void> {
     const name = recordName(record);
     const stored = storedOf(waitsFor);
-    await this.verb<undefined>((core, number) => core.gatedAdd(name, stored, number), effects);
+    await this.verb<undefined>((core, number) => core.gatedAdd(name, stored, number), effectsOf(options));
   }
 
   /** Lets a record go without releasing it. Whether it waited. */
-  async remove(record: string, { effects }: WithEffects = {}): Promise<boolean> {
+  async remove(record: string, options: WithEffects = {}): Promise<boolean> {
     const name = recordName(record);
-    return this.verb<boolean>((core, number) => core.gatedRemove(name, number), effects);
+    return this.verb<boolean>((core, number) => core.gatedRemove(name, number), effectsOf(options));
   }
 
   /** Looks at a record now, for whoever knows that something has become visible. Whether it waits. */
@@ -87,7 +87,8 @@ export class Gated extends Verbs {
 }
 
 /** Gated records' options as the core reads them, and what it asks. */
-export function coreGated({ look, release }: GatedOptions): { settings: object; hooks: Record<string, Hook> } {
+export function coreGated(options: GatedOptions): { settings: object; hooks: Record<string, Hook> } {
+  const { look, release } = optionsOf("gated", options);
   if (typeof look !== "function" || typeof release !== "function") {
     throw new DuelineError("invalid", "gated records need two functions, `look` and `release`");
   }

@@ -4,7 +4,7 @@ import type { Hook } from "../host.js";
 import { decodeName, decodePayload, encodePayload } from "../payload.js";
 import { coreRetry, optionalSpan } from "../settings.js";
 import { delivers, type Outbox, type Sink } from "./sinks.js";
-import { shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
+import { effectsOf, optionalFunction, optionsOf, shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
 
 export { outbox, SinkError, type Delivery, type Outbox, type Sink, type SinkFault } from "./sinks.js";
 
@@ -101,14 +101,14 @@ export class Outboxes extends Verbs {
   async append(
     outbox: string,
     outcomes: readonly OutgoingOutcome[],
-    { effects }: WithEffects = {},
+    options: WithEffects = {},
   ): Promise<number[]> {
     const name = outboxName(outbox);
     if (!this.#names.has(name)) {
       throw unknownOutbox(name);
     }
     const outgoing = outgoingOf(outcomes);
-    return this.verb<number[]>((core, number) => core.outboxAppend(name, outgoing, number), effects);
+    return this.verb<number[]>((core, number) => core.outboxAppend(name, outgoing, number), effectsOf(options));
   }
 
   /**
@@ -152,28 +152,28 @@ export class Outboxes extends Verbs {
    * Puts an outcome that was set aside behind all others, its attempts at 0. Its new sequence; `undefined` if it
    * was not set aside.
    */
-  async requeue(outbox: string, sequence: number, { effects }: WithEffects = {}): Promise<number | undefined> {
+  async requeue(outbox: string, sequence: number, options: WithEffects = {}): Promise<number | undefined> {
     const name = outboxName(outbox);
     const of = sequenceOf(sequence);
-    return this.verb<number | undefined>((core, number) => core.outboxRequeue(name, of, number), effects);
+    return this.verb<number | undefined>((core, number) => core.outboxRequeue(name, of, number), effectsOf(options));
   }
 
   /** Throws an outcome away that was set aside. Whether it was. */
-  async purge(outbox: string, sequence: number, { effects }: WithEffects = {}): Promise<boolean> {
+  async purge(outbox: string, sequence: number, options: WithEffects = {}): Promise<boolean> {
     const name = outboxName(outbox);
     const of = sequenceOf(sequence);
-    return this.verb<boolean>((core, number) => core.outboxPurge(name, of, number), effects);
+    return this.verb<boolean>((core, number) => core.outboxPurge(name, of, number), effectsOf(options));
   }
 
   /**
    * Sets an outcome aside that waits, and keeps up to 255 bytes of why. Whether it waited. A call that is under way
    * may deliver it all the same.
    */
-  async setAside(outbox: string, sequence: number, why: string, { effects }: WithEffects = {}): Promise<boolean> {
+  async setAside(outbox: string, sequence: number, why: string, options: WithEffects = {}): Promise<boolean> {
     const name = outboxName(outbox);
     const of = sequenceOf(sequence);
     const reason = text("why an outcome is set aside", why);
-    return this.verb<boolean>((core, number) => core.outboxSetAside(name, of, reason, number), effects);
+    return this.verb<boolean>((core, number) => core.outboxSetAside(name, of, reason, number), effectsOf(options));
   }
 }
 
@@ -183,19 +183,20 @@ export function coreOutboxes(outboxes: Readonly<Record<string, Sink | Outbox>>):
   hooks: Record<string, Hook>;
 } {
   const there = new Map<string, Outbox>();
-  const settings = Object.entries(outboxes).map(([named, given]) => {
+  const settings = Object.entries(optionsOf("outboxes", outboxes)).map(([named, given]) => {
     const name = outboxName(named);
     const outbox = typeof given === "function" ? { deliver: given } : given;
     if (typeof outbox?.deliver !== "function") {
       throw new DuelineError("invalid", `the outbox \`${name}\` needs a sink: a function, or \`deliver\``);
     }
+    optionalFunction("parse", outbox.parse);
     there.set(name, outbox);
     return {
       name,
       rowsMax: whole("rows", outbox.rows, 1, 80),
       deadlineMs: optionalSpan("deadline", outbox.deadline),
       budgetMs: optionalSpan("budget", outbox.budget),
-      ...coreRetry(outbox.retry ?? {}),
+      ...coreRetry(optionsOf("retry", outbox.retry ?? {})),
     };
   });
   return { settings, hooks: { "outbox.deliver": delivers(there) } };
@@ -236,7 +237,8 @@ function sequenceOf(sequence: number): number {
   return whole("the sequence of an outcome", sequence ?? Number.NaN, 0, Number.MAX_SAFE_INTEGER) ?? 0;
 }
 
-function pageOf({ after, limit }: PageOptions): [after: number | undefined, limit: number] {
+function pageOf(options: PageOptions): [after: number | undefined, limit: number] {
+  const { after, limit } = optionsOf("the options", options);
   return [
     whole("after", after, 0, Number.MAX_SAFE_INTEGER),
     whole("limit", limit, 1, PAGE_MAX) ?? PAGE_MAX,

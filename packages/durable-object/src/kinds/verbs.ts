@@ -66,6 +66,11 @@ export function optionsOf<T extends object>(what: string, options: T): T {
   return options;
 }
 
+/** The effects that go with a verb, if there are some. */
+export function effectsOf(options: WithEffects): Effects | undefined {
+  return optionsOf("the options", options).effects;
+}
+
 /** Whether a function was given. */
 export function optionalFunction(what: string, value: unknown): boolean {
   if (value !== undefined && typeof value !== "function") {

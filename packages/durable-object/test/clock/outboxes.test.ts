@@ -315,6 +315,9 @@ it("names, ids, sequences and payloads are looked at", async () => {
   await assert.rejects(outboxes.append("mail", Array.from({ length: 96 }, () => ({ id: "a" }))), code("invalid"));
   await assert.rejects(outboxes.waiting("mail", { limit: 0 }), code("invalid"));
   await assert.rejects(outboxes.dead("mail", { after: -1 }), code("invalid"));
+  await assert.rejects(outboxes.dead("mail", null as never), code("invalid"));
+  await assert.rejects(outboxes.append("mail", one, null as never), code("invalid"));
+  await assert.rejects(outboxes.append("mail", one, { effects: 7 as never }), code("effects_async"));
   await assert.rejects(outboxes.requeue("mail", 1.5), code("invalid"));
   await assert.rejects(outboxes.purge("mail", undefined as never), code("invalid"));
   await assert.rejects(outboxes.setAside("mail", 1, undefined as never), code("invalid"));
@@ -339,6 +342,9 @@ describe("options", () => {
     await assert.rejects(opened({ mail: {} }), code("invalid"));
     await assert.rejects(opened({ mail: null }), code("invalid"));
     await assert.rejects(opened({ ["x".repeat(65)]: deliver }), code("invalid"));
+    await assert.rejects(opened(7), code("invalid"));
+    await assert.rejects(opened({ mail: { deliver, parse: 7 } }), code("invalid"));
+    await assert.rejects(opened({ mail: { deliver, retry: 7 } }), code("invalid"));
     await assert.rejects(opened({ mail: { deliver, rows: 81 } }), code("invalid"));
     await assert.rejects(opened({ mail: { deliver, deadline: -1 } }), code("due_out_of_range"));
     await assert.rejects(opened({ mail: { deliver, budget: Number.NaN } }), code("due_out_of_range"));

@@ -9,6 +9,7 @@ import {
   TimerObject,
   type BuiltIns,
   type Handlers,
+  type Tickets,
   type ToldOutcome,
 } from "@dueline/durable-object/kinds";
 import { TestClock, TestObject } from "@dueline/durable-object/testing";
@@ -123,4 +124,28 @@ describe("what a handler tells", () => {
     await clock.advance(60_000);
     assert.deepEqual(told, []);
   });
+});
+
+it("the end of a ticket arrives at the sink of the outbox that tickets name", async () => {
+  const ends: unknown[] = [];
+  class Venue extends TimerObject<Record<string, never>> {
+    protected override handlers(): Record<string, never> {
+      return {};
+    }
+    protected override builtIns(): BuiltIns {
+      return { tickets: { outbox: "ends" }, outboxes: { ends: ({ id, payload }) => void ends.push([id, payload]) } };
+    }
+    get tickets(): Tickets {
+      return this.timers.tickets;
+    }
+  }
+  const venue = await TestObject.open(clock, Venue);
+  const opening = await venue.instance.tickets.open({ resource: "A1", ttl: 60_000 });
+  await clock.advance(59_000);
+  assert.deepEqual(ends, []);
+  await clock.advance(2_000);
+  assert.ok(opening.outcome === "new");
+  const { id } = opening.ticket;
+  const end = { v: 1, ticket: id, end: "expired", at_ms: clock.now - 1_000, resource: "A1" };
+  assert.deepEqual(ends, [[id, end]]);
 });

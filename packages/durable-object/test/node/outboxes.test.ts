@@ -1,5 +1,6 @@
 // Goal: outcomes of an object that is killed are delivered in order, each at least once, and the writes that go with
-// them are done once. Method: a real workerd, `kill -9` while the receiver is down and in the middle of a call.
+// them are done once. Method: a real workerd, `kill -9` while the receiver is down and in the middle of a call; and an
+// object that counts its rows.
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { Workerd, until } from "./workerd.js";
@@ -19,6 +20,30 @@ interface Seen {
 }
 
 const ORDERS = Array.from({ length: 100 }, (_, index) => `order-${index}`);
+
+interface Rows {
+  readonly rows: number;
+  readonly count: number;
+  readonly alarm: number | null;
+}
+
+it("writes as many rows as it says", async (t) => {
+  const workerd = await Workerd.start({ entry: "outboxes.js", classes: ["CountedOutbox"] });
+  t.after(() => workerd.stop());
+  const object = workerd.object("CountedOutbox", "one");
+  const rested = (): Promise<Rows> =>
+    until(() => object.call<Rows>("seen"), ({ count, alarm }) => count === 0 && alarm === null);
+  await object.call("append", 1);
+  const counts: number[][] = [];
+  for (const count of [1, 50]) {
+    const before = await rested();
+    const appended = await object.call<number>("append", count);
+    const after = await rested();
+    counts.push([appended, after.rows - before.rows - appended]);
+  }
+  t.diagnostic(`rows written by an append and its delivery: ${JSON.stringify(counts)}`);
+  assert.deepEqual(counts, [[4, 11], [53, 60]]);
+});
 
 it("tells of every order in order through two kills, and writes each once", async (t) => {
   const workerd = await Workerd.start({ entry: "outboxes.js", classes: ["Shop"] });

@@ -3,6 +3,20 @@ import { Timers } from "@dueline/durable-object";
 import { DurableObject } from "cloudflare:workers";
 import { answer } from "./answer.js";
 
+/** The object's state, with the rows of every `exec` counted. */
+export function countingState(ctx: DurableObjectState, count: (rows: number) => void): DurableObjectState {
+  const storage = counting(ctx.storage, count);
+  return new Proxy(ctx, {
+    get: (target, name) => {
+      if (name === "storage") {
+        return storage;
+      }
+      const value = Reflect.get(target, name, target) as unknown;
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
+
 /** The storage, with every `exec` counted. */
 function counting(storage: DurableObjectStorage, count: (rows: number) => void): DurableObjectStorage {
   const sql = new Proxy(storage.sql, {
@@ -34,17 +48,8 @@ export class Counted extends DurableObject {
 
   constructor(ctx: DurableObjectState, env: unknown) {
     super(ctx, env as Cloudflare.Env);
-    const storage = counting(ctx.storage, (rows) => {
+    const counted = countingState(ctx, (rows) => {
       this.#rows += rows;
-    });
-    const counted = new Proxy(ctx, {
-      get: (target, name) => {
-        if (name === "storage") {
-          return storage;
-        }
-        const value = Reflect.get(target, name, target) as unknown;
-        return typeof value === "function" ? value.bind(target) : value;
-      },
     });
     this.#timers = new Timers<{ tick: undefined }>(counted, { handlers: { tick: () => undefined } });
   }

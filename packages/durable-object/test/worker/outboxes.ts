@@ -1,7 +1,9 @@
 // A shop whose orders are told to somebody, in an object that is killed. What the sink saw and what the effects
 // wrote are rows, so a second effect of one order would be seen.
-import { SinkError, TimerObject, type BuiltIns } from "@dueline/durable-object/kinds";
+import { SinkError, TimerObject, Timers, type BuiltIns } from "@dueline/durable-object/kinds";
+import { DurableObject } from "cloudflare:workers";
 import { answer } from "./answer.js";
+import { countingState } from "./counted.js";
 import { router } from "./router.js";
 
 type Receiver = "up" | "down" | "hangs";
@@ -70,6 +72,40 @@ export class Shop extends TimerObject<Record<string, never>> {
         default:
           throw new Error(`no op ${op}`);
       }
+    });
+  }
+}
+
+/** An object that counts what its outbox writes. */
+export class CountedOutbox extends DurableObject<unknown> {
+  #rows = 0;
+  readonly #timers: Timers;
+
+  constructor(ctx: DurableObjectState, env: unknown) {
+    super(ctx, env);
+    const counted = countingState(ctx, (rows) => {
+      this.#rows += rows;
+    });
+    this.#timers = new Timers(counted, { handlers: {}, builtIns: { outboxes: { mail: () => undefined } } });
+  }
+
+  override async alarm(info?: AlarmInvocationInfo): Promise<void> {
+    await this.#timers.alarm(info);
+  }
+
+  override async fetch(request: Request): Promise<Response> {
+    return answer(request, async ({ op, args }) => {
+      if (op === "append") {
+        const outcomes = Array.from({ length: args[0] as number }, (_, index) => ({ id: String(index) }));
+        const before = this.#rows;
+        await this.#timers.outboxes.append("mail", outcomes);
+        return this.#rows - before;
+      }
+      return {
+        rows: this.#rows,
+        count: (await this.#timers.outboxes.backlog("mail")).count,
+        alarm: await this.ctx.storage.getAlarm(),
+      };
     });
   }
 }
