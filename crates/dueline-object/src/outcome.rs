@@ -74,22 +74,27 @@ impl Scheduling {
         }
     }
 
-    /// The batch of an outcome's effects and of what goes with them.
+    /// The batch of an outcome's effects and of what is scheduled, cancelled and told with them.
     async fn effects(&self, ctx: &TimerCtx<'_>, outcome: &Outcome) -> Result<Batch, HandlerError> {
         let mut batch = marked(outcome.effects());
         for wanted in outcome.schedules().iter().flat_map(js_sys::Array::iter) {
             let wanted: Wanted = wanted.unchecked_into();
-            let policy = policy_of(&wanted.policy())?;
-            let payload = wanted.payload().to_vec();
-            let timer = timer_of(
-                wanted.kind(),
-                wanted.reference(),
-                wanted.is_named(),
-                wanted.due_at(),
-                payload,
-            );
-            let planned = self.timers.plan(&self.partition, &timer, policy).await?;
-            batch = batch.append(planned.batch);
+            let (kind, reference, policy) = (wanted.kind(), wanted.reference(), wanted.policy());
+            let planned = if policy == "cancel" {
+                let (kind, name) = (TimerKind(kind), Bytes::from(reference));
+                let planned = self.timers.plan_cancel(&self.partition, kind, &name);
+                planned.await?
+            } else {
+                let policy = policy_of(&policy)?;
+                let payload = wanted.payload().to_vec();
+                let is_named = wanted.is_named();
+                let timer = timer_of(kind, reference, is_named, wanted.due_at(), payload);
+                self.timers
+                    .plan(&self.partition, &timer, policy)
+                    .await?
+                    .batch
+            };
+            batch = batch.append(planned);
         }
         #[cfg(feature = "kinds")]
         let batch = batch.append(crate::built_in::told_with(ctx, &self.timers, outcome).await?);

@@ -152,7 +152,7 @@ impl ObjectCore {
     pub fn gated_add(&self, record: String, waits_for: Vec<u8>, effects: Option<f64>) -> Promise {
         let waits_for = Bytes::from(waits_for);
         self.verb(move |scheduling| {
-            Box::pin(committed(
+            committed(
                 scheduling,
                 effects,
                 move |Scheduling { timers, partition }| {
@@ -163,7 +163,7 @@ impl ObjectCore {
                         Ok((batch, JsValue::UNDEFINED))
                     })
                 },
-            ))
+            )
         })
     }
 
@@ -171,7 +171,7 @@ impl ObjectCore {
     #[wasm_bindgen(js_name = gatedRemove)]
     pub fn gated_remove(&self, record: String, effects: Option<f64>) -> Promise {
         self.verb(move |scheduling| {
-            Box::pin(committed(
+            committed(
                 scheduling,
                 effects,
                 move |Scheduling { timers, partition }| {
@@ -188,7 +188,7 @@ impl ObjectCore {
                         }))
                     })
                 },
-            ))
+            )
         })
     }
 

@@ -172,7 +172,7 @@ impl ObjectCore {
             .map(|outcome| outcome_of(&outcome.unchecked_into()))
             .collect();
         self.verb(move |scheduling| {
-            Box::pin(committed(scheduling, effects, move |scheduling| {
+            committed(scheduling, effects, move |scheduling| {
                 let (name, outcomes) = (name.clone(), outcomes.clone());
                 Box::pin(async move {
                     let planned = outbox(scheduling, &name)?.plan(&outcomes).await?;
@@ -181,7 +181,7 @@ impl ObjectCore {
                         sequences.collect::<Array>().into()
                     }))
                 })
-            }))
+            })
         })
     }
 
@@ -189,13 +189,13 @@ impl ObjectCore {
     #[wasm_bindgen(js_name = outboxWake)]
     pub fn outbox_wake(&self, name: String) -> Promise {
         self.verb(move |scheduling| {
-            Box::pin(committed(scheduling, None, move |scheduling| {
+            committed(scheduling, None, move |scheduling| {
                 let name = name.clone();
                 Box::pin(async move {
                     let planned = outbox(scheduling, &name)?.plan_wake().await?;
                     Ok(change(planned, |is_woken| JsValue::from_bool(*is_woken)))
                 })
-            }))
+            })
         })
     }
 
@@ -241,7 +241,7 @@ impl ObjectCore {
     #[wasm_bindgen(js_name = outboxRequeue)]
     pub fn outbox_requeue(&self, name: String, sequence: f64, effects: Option<f64>) -> Promise {
         self.verb(move |scheduling| {
-            Box::pin(committed(scheduling, effects, move |scheduling| {
+            committed(scheduling, effects, move |scheduling| {
                 let name = name.clone();
                 Box::pin(async move {
                     let outbox = outbox(scheduling, &name)?;
@@ -250,7 +250,7 @@ impl ObjectCore {
                         sequence.map_or(JsValue::UNDEFINED, |of| JsValue::from_f64(of as f64))
                     }))
                 })
-            }))
+            })
         })
     }
 
@@ -258,14 +258,14 @@ impl ObjectCore {
     #[wasm_bindgen(js_name = outboxPurge)]
     pub fn outbox_purge(&self, name: String, sequence: f64, effects: Option<f64>) -> Promise {
         self.verb(move |scheduling| {
-            Box::pin(committed(scheduling, effects, move |scheduling| {
+            committed(scheduling, effects, move |scheduling| {
                 let name = name.clone();
                 Box::pin(async move {
                     let outbox = outbox(scheduling, &name)?;
                     let planned = outbox.plan_purge(time_of(sequence)).await?;
                     Ok(change(planned, |is_gone| JsValue::from_bool(*is_gone)))
                 })
-            }))
+            })
         })
     }
 
@@ -279,14 +279,14 @@ impl ObjectCore {
         effects: Option<f64>,
     ) -> Promise {
         self.verb(move |scheduling| {
-            Box::pin(committed(scheduling, effects, move |scheduling| {
+            committed(scheduling, effects, move |scheduling| {
                 let (name, why) = (name.clone(), why.clone());
                 Box::pin(async move {
                     let outbox = outbox(scheduling, &name)?;
                     let planned = outbox.plan_set_aside(time_of(sequence), &why).await?;
                     Ok(change(planned, |is_aside| JsValue::from_bool(*is_aside)))
                 })
-            }))
+            })
         })
     }
 }

@@ -22,16 +22,19 @@ export interface Together<P extends Payloads = Payloads> extends BaseTogether<P>
 }
 
 /** As `done` of the main entry; outcomes may be told with it. */
-export const done: <P extends Payloads>(together?: Effects | Together<P>) => Outcome = baseDone;
+export const done: <P extends Payloads = any>(together?: Effects | Together<P>) => Outcome<P, never> = baseDone;
 
 /** As `reschedule` of the main entry; outcomes may be told with it. */
-export const reschedule: <P extends Payloads>(
-  when: When & { readonly payload?: unknown },
+export const reschedule: <P extends Payloads = any, T = never>(
+  when: When & { readonly payload?: T },
   together?: Effects | Together<P>,
-) => Outcome = baseReschedule;
+) => Outcome<P, T> = baseReschedule;
 
 /** As `dead` of the main entry; outcomes may be told with it. */
-export const dead: <P extends Payloads>(reason: string, together?: Effects | Together<P>) => Outcome = baseDead;
+export const dead: <P extends Payloads = any>(
+  reason: string,
+  together?: Effects | Together<P>,
+) => Outcome<P, never> = baseDead;
 
 /** Most outcomes that go with a timer. */
 const TOLD_MAX = 20;
