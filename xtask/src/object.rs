@@ -51,6 +51,7 @@ const PROJECTS: &[&str] = &[
     "test/worker",
     "test/node",
     "test/clock",
+    "test/types",
     "bench/worker",
     "bench/node",
     "examples",

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use dueline::store::{Batch, Partition};
 use dueline::timers::{
-    DueTimer, Fired, HandlerError, Policy, Timer, TimerError, TimerKind, Timers,
+    DueTimer, Fired, HandlerError, Policy, Timer, TimerCtx, TimerError, TimerKind, Timers,
 };
 use dueline_worker::effect_mark;
 use wasm_bindgen::prelude::*;
@@ -39,7 +39,12 @@ impl From<JsValue> for Said {
 
 impl Scheduling {
     /// What becomes of a timer by what was said.
-    pub(crate) async fn fired(&self, timer: &DueTimer, said: Said) -> Result<Fired, HandlerError> {
+    pub(crate) async fn fired(
+        &self,
+        ctx: &TimerCtx<'_>,
+        timer: &DueTimer,
+        said: Said,
+    ) -> Result<Fired, HandlerError> {
         let outcome = match said {
             Said::Done { effects } => return Ok(Fired::Done(marked(effects))),
             Said::More(outcome) => outcome,
@@ -47,14 +52,14 @@ impl Scheduling {
         let outcome = &outcome;
         let reason = || outcome.reason().unwrap_or_default();
         match outcome.said().as_str() {
-            "done" => Ok(Fired::Done(self.effects(outcome).await?)),
+            "done" => Ok(Fired::Done(self.effects(ctx, outcome).await?)),
             "reschedule" => Ok(Fired::Reschedule {
                 due_at_ms: time_of(outcome.due_at().unwrap_or(0.0)),
                 payload: match outcome.payload() {
                     Some(payload) => Bytes::from(payload.to_vec()),
                     None => timer.payload().clone(),
                 },
-                batch: self.effects(outcome).await?,
+                batch: self.effects(ctx, outcome).await?,
             }),
             "retry" => Ok(Fired::Retry {
                 after_ms: outcome.after_ms().map(time_of),
@@ -62,30 +67,39 @@ impl Scheduling {
             }),
             "dead" => Ok(Fired::Dead {
                 reason: reason(),
-                batch: self.effects(outcome).await?,
+                batch: self.effects(ctx, outcome).await?,
             }),
             "undecodable" => Err(HandlerError::undecodable(reason())),
             _ => Err(HandlerError::new(reason())),
         }
     }
 
-    /// The batch of an outcome's effects and of the timers that go with them.
-    async fn effects(&self, outcome: &Outcome) -> Result<Batch, HandlerError> {
+    /// The batch of an outcome's effects and of what is scheduled, cancelled and told with them.
+    async fn effects(&self, ctx: &TimerCtx<'_>, outcome: &Outcome) -> Result<Batch, HandlerError> {
         let mut batch = marked(outcome.effects());
         for wanted in outcome.schedules().iter().flat_map(js_sys::Array::iter) {
             let wanted: Wanted = wanted.unchecked_into();
-            let policy = policy_of(&wanted.policy())?;
-            let payload = wanted.payload().to_vec();
-            let timer = timer_of(
-                wanted.kind(),
-                wanted.reference(),
-                wanted.is_named(),
-                wanted.due_at(),
-                payload,
-            );
-            let planned = self.timers.plan(&self.partition, &timer, policy).await?;
-            batch = batch.append(planned.batch);
+            let (kind, reference, policy) = (wanted.kind(), wanted.reference(), wanted.policy());
+            let planned = if policy == "cancel" {
+                let (kind, name) = (TimerKind(kind), Bytes::from(reference));
+                let planned = self.timers.plan_cancel(&self.partition, kind, &name);
+                planned.await?
+            } else {
+                let policy = policy_of(&policy)?;
+                let payload = wanted.payload().to_vec();
+                let is_named = wanted.is_named();
+                let timer = timer_of(kind, reference, is_named, wanted.due_at(), payload);
+                self.timers
+                    .plan(&self.partition, &timer, policy)
+                    .await?
+                    .batch
+            };
+            batch = batch.append(planned);
         }
+        #[cfg(feature = "kinds")]
+        let batch = batch.append(crate::built_in::told_with(ctx, &self.timers, outcome).await?);
+        #[cfg(not(feature = "kinds"))]
+        let _ = ctx;
         Ok(batch)
     }
 }

@@ -143,7 +143,7 @@ extern "C" {
     #[wasm_bindgen(method, getter)]
     pub fn effects(this: &Outcome) -> Option<f64>;
 
-    /// Timers to be scheduled with the effects: [`Wanted`].
+    /// Timers to be scheduled or cancelled with the effects: [`Wanted`].
     #[wasm_bindgen(method, getter)]
     pub fn schedules(this: &Outcome) -> Option<Array>;
 
@@ -151,7 +151,7 @@ extern "C" {
     #[wasm_bindgen(method, getter)]
     pub fn output(this: &Outcome) -> JsValue;
 
-    /// A timer to be scheduled.
+    /// A timer to be scheduled, or a name to be cancelled.
     pub type Wanted;
 
     #[wasm_bindgen(method, getter)]
@@ -170,7 +170,7 @@ extern "C" {
     #[wasm_bindgen(method, getter)]
     pub fn payload(this: &Wanted) -> Uint8Array;
 
-    /// `replace`, `keepEarliest`, `ifAbsent`.
+    /// `replace`, `keepEarliest`, `ifAbsent`; or `cancel`, which has no due and no payload.
     #[wasm_bindgen(method, getter)]
     pub fn policy(this: &Wanted) -> String;
 

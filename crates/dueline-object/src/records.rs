@@ -156,6 +156,7 @@ pub(crate) fn alarm_report(report: &AlarmReport) -> JsValue {
         .number("dead", total.dead + settled.dead)
         .number("claimed", total.claimed)
         .number("quarantined", report.quarantined)
+        .number("refused", report.refused)
         .with("stoppedOnBudget", report.stopped_on_budget)
         .number("worstLatenessMs", report.worst_lateness_ms);
     match report.next_alarm_ms {

@@ -121,6 +121,20 @@ pub(crate) const ELSEWHERE: &[Elsewhere] = &[
         "restoring",
         "an_alarm_that_is_found_at_the_time_that_was_served_is_not_trusted",
     ),
+    // An alarm that comes for nothing breaks no promise of a history.
+    Elsewhere::new(
+        Mutant::AlarmSpinsForUnknown,
+        "dueline-worker",
+        "unknown",
+        "known_kinds_have_their_alarms_as_if_the_others_were_not_there",
+    ),
+    // One in some 13,000 seeds of objects comes by: requests build the object again within the hour, and nothing else.
+    Elsewhere::new(
+        Mutant::AlarmPutOffForUnknown,
+        "dueline-worker",
+        "unknown",
+        "whoever_enters_sets_a_missing_alarm_for_it_and_never_puts_one_off",
+    ),
     // Files and their locks, and the server.
     Elsewhere::new(
         Mutant::LockLeftToItsFile,

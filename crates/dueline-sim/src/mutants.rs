@@ -25,6 +25,7 @@ const OF_OBJECTS: &[Mutant] = &[
     Mutant::AlarmRestoredUnmarked,
     Mutant::AlarmBudgetPerPartition,
     Mutant::AlarmCautionIgnored,
+    Mutant::AlarmForgetsUnknown,
 ];
 
 /// Bugs of built-in kinds, which only the seeds of their scenarios show.

@@ -104,6 +104,7 @@ mod tests {
             storms: true,
             retry_first_ms: 20,
             ticks_max: 64,
+            drain_ticks_max: 16,
         };
         plan.expect("a plan")
     }

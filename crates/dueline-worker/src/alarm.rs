@@ -22,6 +22,9 @@ const REMEMBERED: usize = 4;
 /// year 2189. What is due later has an alarm on the way.
 const ALARM_MS_MAX: u64 = 4_102_444_800_000;
 
+/// How far ahead an alarm is set at the most once that time has come, in milliseconds: a year.
+const AHEAD_MS_MAX: u64 = 31_536_000_000;
+
 /// By how much an alarm may come before its time by the object's own clock, in milliseconds.
 const EARLY_MS_MAX: u64 = 10;
 
@@ -92,7 +95,8 @@ impl Alarm {
         }
         let ahead_ms = if self.is_blind { 1 + EARLY_MS_MAX } else { 1 };
         let earliest_ms = now_ms.saturating_add(ahead_ms);
-        let mut at_ms = due_ms.min(ALARM_MS_MAX).max(earliest_ms);
+        let latest_ms = ALARM_MS_MAX.max(now_ms.saturating_add(AHEAD_MS_MAX));
+        let mut at_ms = due_ms.min(latest_ms).max(earliest_ms);
         while self.served_ms.contains(&at_ms) {
             at_ms = at_ms.saturating_add(1);
         }
@@ -143,8 +147,11 @@ mod tests {
     fn an_alarm_lies_where_the_platform_can_set_it() {
         let alarm = Alarm::new();
         assert_eq!(alarm.place(253_402_300_799_999, 1_000), ALARM_MS_MAX);
+        // Behind that time too nothing is looked at again and again until it is due.
         let behind_ms = ALARM_MS_MAX + 5;
-        assert_eq!(alarm.place(behind_ms + 9, behind_ms), behind_ms + 1);
+        assert_eq!(alarm.place(behind_ms + 9, behind_ms), behind_ms + 9);
+        let year_on_ms = behind_ms + AHEAD_MS_MAX;
+        assert_eq!(alarm.place(253_402_300_799_999, behind_ms), year_on_ms);
     }
 
     #[test]

@@ -36,7 +36,7 @@ impl Holds {
     /// Takes note of a turn.
     pub(crate) fn ended(&mut self, partition: &Partition, end: TurnEnd, now: Duration) {
         if end == TurnEnd::Well {
-            self.0.remove(partition);
+            self.end(partition);
             return;
         }
         // A partition whose timers were all cancelled has no further turn that would end its hold.
@@ -48,6 +48,11 @@ impl Holds {
         });
         hold.times = hold.times.saturating_add(1);
         hold.until = now.saturating_add(length(end, hold.times));
+    }
+
+    /// The partition is left alone no longer.
+    pub(crate) fn end(&mut self, partition: &Partition) {
+        self.0.remove(partition);
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -71,7 +71,8 @@
 //!    for a second without having been served. A platform gives an alarm up after some tries.
 //! 6. **One budget.** A tick over all partitions of the object shares one
 //!    [`TickBudget`](dueline::timers::TickBudget), and takes them in the order of their wakes. What it
-//!    leaves is due at the next millisecond, behind what waited.
+//!    leaves has the next tick, a millisecond later and behind what waited: up to
+//!    [`drain_ticks_max`](ObjectOptions::drain_ticks_max) in the same alarm, then in the next.
 //! 7. **Careful behind a crash.** If the alarm is a retry, the instance follows one that trapped, or the
 //!    last alarm was cut after another had been set in its place (that leaves a mark in the database, also
 //!    where a constructor sets it that was called for the alarm that it misses), each due timer is
@@ -115,7 +116,8 @@
 //! * Everything that writes timers writes through this driver: what is put past it has no alarm.
 //! * A timer is late by what the platform's alarm is late, and by a millisecond or two if it was due
 //!   already; by more if the platform does not say what it serves ([`AlarmInfo::scheduled_at_ms`]).
-//! * One tick fires at most 128 timers, 32 of a kind, unless [`ObjectOptions::budget`] says otherwise.
+//! * One tick fires at most 128 timers, 32 of a kind, unless [`ObjectOptions::budget`] says otherwise; an alarm
+//!   without calls has at most 16 ticks, one with calls 64.
 //! * A timer of a kind without a handler here costs an alarm an hour from its due on (rule 8), and a put of
 //!   one costs a look at its due. Once its handler is deployed it is up to an hour late, unless a request or
 //!   another timer wakes the object.

@@ -26,6 +26,9 @@ pub(crate) enum Mutant {
     AlarmLongOverIsTrusted,
     AlarmBlindToEarly,
     AlarmLeftWithNothingPending,
+    AlarmForgetsUnknown,
+    AlarmSpinsForUnknown,
+    AlarmPutOffForUnknown,
 }
 
 /// Whether this bug is planted here.

@@ -17,7 +17,7 @@ pub struct AlarmInfo {
 /// What one alarm did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AlarmReport {
-    /// Rounds over what was due; more than one only while calls were under way.
+    /// Rounds over what was due; more than one behind a backlog and while calls were under way.
     pub ticks: u32,
     /// Turns of partitions.
     pub turns: u64,

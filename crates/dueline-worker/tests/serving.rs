@@ -88,6 +88,7 @@ fn all_partitions_of_an_object_share_one_budget_in_the_order_of_their_wakes() {
             max_fired: 3,
             ..TickBudget::default()
         },
+        drain_ticks_max: 1,
         ..ObjectOptions::default()
     };
     let kinds = [(A, Registration::inline(notes(&seen)))];
@@ -113,6 +114,50 @@ fn all_partitions_of_an_object_share_one_budget_in_the_order_of_their_wakes() {
 }
 
 #[test]
+fn a_backlog_is_worked_off_in_a_few_ticks_of_an_alarm_with_requests_in_between() {
+    let home = Home::new();
+    let seen = Seen::default();
+    let options = ObjectOptions {
+        budget: TickBudget {
+            max_fired: 2,
+            ..TickBudget::default()
+        },
+        drain_ticks_max: 3,
+        ..ObjectOptions::default()
+    };
+    let driver = home.open(
+        [(A, Registration::inline(notes(&seen)))],
+        Start::Fresh,
+        options,
+    );
+    let late = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
+    for (reference, due_ms) in late.into_iter().zip(START_MS..) {
+        home.schedule(&driver, A, reference, due_ms);
+    }
+    home.clock.advance_ms(1_000);
+    let info = home.begin_alarm();
+    let mut alarm = pin!(driver.on_alarm(info));
+    // Behind each tick the platform has turns, in which a request is answered.
+    for ticks in 1..3 {
+        while home.clock.next_sleep_end().is_none() {
+            assert!(home.turn(alarm.as_mut()).is_pending());
+        }
+        assert_eq!(seen.all(), late[..2 * ticks]);
+        home.schedule(&driver, A, "later", START_MS + 60_000);
+        home.clock.advance_ms(1);
+    }
+    let report = home.run(alarm).unwrap();
+    assert_eq!((report.ticks, report.total.fired), (3, 6));
+    assert!(report.stopped_on_budget);
+    home.end_alarm(AlarmEnd::Well);
+    let report = home.next_alarm(&driver).unwrap();
+    assert_eq!((report.ticks, report.total.fired), (2, 3));
+    assert_eq!(seen.all(), late);
+    assert!(!report.stopped_on_budget);
+    assert_eq!(home.alarm_ms(), Some(START_MS + 60_000));
+}
+
+#[test]
 fn a_refused_partition_is_held_back_and_the_alarm_with_it() {
     let home = Home::new();
     let driver = home.driver([(A, Registration::inline(notes(&Seen::default())))]);
@@ -128,6 +173,23 @@ fn a_refused_partition_is_held_back_and_the_alarm_with_it() {
     home.heal();
     assert_eq!(home.next_alarm(&driver).unwrap().total.fired, 1);
     assert_eq!(home.alarm_ms(), None);
+}
+
+#[test]
+fn a_partition_that_takes_a_timer_again_is_held_back_no_longer() {
+    let home = Home::new();
+    let driver = home.driver([(A, Registration::inline(notes(&Seen::default())))]);
+    home.schedule(&driver, A, "a", START_MS + 1_000);
+    home.fail(StorageCall::Transaction);
+    for _ in 0..6 {
+        assert_eq!(home.next_alarm(&driver).unwrap().refused, 1);
+    }
+    home.heal();
+    // The next look would be half a minute away.
+    let due_ms = home.now_ms() + 100;
+    home.schedule(&driver, A, "b", due_ms);
+    assert_eq!(home.next_alarm(&driver).unwrap().total.fired, 2);
+    assert_eq!(home.now_ms(), due_ms);
 }
 
 #[test]

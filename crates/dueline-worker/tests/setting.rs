@@ -165,6 +165,7 @@ fn what_a_budget_leaves_is_never_set_for_the_time_that_is_served() {
     };
     let options = ObjectOptions {
         budget,
+        drain_ticks_max: 1,
         ..ObjectOptions::default()
     };
     let driver = home.open(noting(&seen), Start::Fresh, options);

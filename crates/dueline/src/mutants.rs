@@ -294,6 +294,14 @@ mutants! {
     AlarmBlindToEarly = "alarm-blind-to-early",
     /// With nothing pending no alarm stays (DESIGN: "one alarm").
     AlarmLeftWithNothingPending = "alarm-left-with-nothing-pending",
+    /// A kind without a handler has an alarm within an hour (rule 8 of `dueline-worker`).
+    AlarmForgetsUnknown = "alarm-forgets-unknown",
+    /// A kind without a handler is looked for once an hour, not whenever it is due (rule 8 of
+    /// `dueline-worker`).
+    AlarmSpinsForUnknown = "alarm-spins-for-unknown",
+    /// Whoever enters does not put off the alarm for a kind without a handler (rule 8 of
+    /// `dueline-worker`).
+    AlarmPutOffForUnknown = "alarm-put-off-for-unknown",
     /// After a commit in doubt nothing is read before another has settled it (DESIGN: "the
     /// outcome is not known").
     PlainReadAfterFailedCommit = "plain-read-after-failed-commit",

@@ -5,6 +5,7 @@ import { DuelineError } from "./errors.js";
 import type { ObjectCore } from "./generated/dueline_object.js";
 import type { Handlers } from "./handlers.js";
 import { ObjectHost, type BuiltIn, type CoreWanted } from "./host.js";
+import { Log } from "./log.js";
 import { Opened } from "./opened.js";
 import { OwnAlarm } from "./own-alarm.js";
 import { coreKind, coreSettings, hostKinds, type Settings } from "./settings.js";
@@ -44,6 +45,7 @@ export abstract class BaseTimers<P extends Payloads = Payloads> {
   readonly #engine: Engine;
   readonly #builtIn: BuiltIn | undefined;
   readonly #options: TimersOptions<P>;
+  readonly #log: Log;
   readonly #ownAlarm: OwnAlarm | undefined;
   #opened: Promise<Opened>;
   #host: ObjectHost | undefined;
@@ -56,6 +58,7 @@ export abstract class BaseTimers<P extends Payloads = Payloads> {
     this.#engine = engine;
     this.#builtIn = builtIn;
     this.#options = options;
+    this.#log = new Log(options.log);
     this.#ownAlarm = options.ownAlarm === undefined ? undefined : new OwnAlarm(ctx.storage, options.ownAlarm);
     this.deadLetters = new DeadLetters(this.call);
     // Nothing else is let in before the timers are open and the alarm is set.
@@ -189,11 +192,13 @@ export abstract class BaseTimers<P extends Payloads = Payloads> {
       const report = await opened.wait((core) =>
         core.alarm(info?.retryCount ?? 0, info?.isRetry ?? false, info?.scheduledTime),
       );
+      this.#log.alarm(report as AlarmReport);
       return report as AlarmReport;
     } finally {
       this.#alarms -= 1;
       if (this.#alarms === 0) {
         opened.host.forgetEffects();
+        this.#log.forget();
       }
     }
   }
@@ -249,7 +254,7 @@ export abstract class BaseTimers<P extends Payloads = Payloads> {
     }
     this.#isRestoring = true;
     const restored = opened.wait((core) => core.restore()).catch((thrown: unknown) => {
-      console.warn("dueline: the alarm could not be looked at; the next call looks again", thrown);
+      this.#log.unrestored(thrown);
     });
     this.#ctx.waitUntil(
       restored.finally(() => {
@@ -276,7 +281,7 @@ export abstract class BaseTimers<P extends Payloads = Payloads> {
     const given = typeof handlers === "function" ? handlers() : handlers;
     const kinds = hostKinds({ ...given, ...this.#ownAlarm?.handlers() });
     const instance = this.#engine.current;
-    const host = new ObjectHost(instance, this.#ctx.id.toString(), this.#builtIn);
+    const host = new ObjectHost(instance, this.#ctx.id.toString(), this.#builtIn, this.#log);
     this.#host = host;
     const settings = { ...coreSettings(this.#options, isAfterTrap), builtIns: this.#builtIn?.settings };
     const pending = await this.#ownAlarm?.pending();

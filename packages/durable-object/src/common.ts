@@ -19,12 +19,14 @@ export {
   done,
   reschedule,
   retry,
+  type CancelWith,
   type Effects,
   type FollowUp,
   type Outcome,
   type Together,
 } from "./outcomes.js";
 export type { DeadLetters } from "./dead-letters.js";
+export type { AlarmEvent, DeadEvent, FailedEvent, LogEvent, Logger, UnrestoredEvent } from "./log.js";
 export type { Settings } from "./settings.js";
 export type {
   AlarmReport,
@@ -33,6 +35,7 @@ export type {
   KindCounts,
   KindOf,
   ListOptions,
+  Naming,
   Page,
   PayloadOf,
   Payloads,

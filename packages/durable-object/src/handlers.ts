@@ -22,7 +22,7 @@ export interface DueTimer<T = unknown> {
 }
 
 /** What a handler may return: an outcome, effects that go with the timer's removal, or nothing. */
-export type Returned = Outcome | Effects | void;
+export type Returned<P extends Payloads = any, T = any> = Outcome<P, T> | Effects | void;
 
 /**
  * Handles a timer. It may be asynchronous. An error that it throws is a failed attempt.
@@ -30,7 +30,7 @@ export type Returned = Outcome | Effects | void;
  * What it does itself happens at least once, as it may run again after a crash or a failure; what it
  * returns happens exactly once.
  */
-export type Handler<T> = (timer: DueTimer<T>) => Returned | Promise<Returned>;
+export type Handler<T, P extends Payloads = any> = (timer: DueTimer<T>) => Returned<P, T> | Promise<Returned<P, T>>;
 
 /** How failures of a kind are retried. */
 export interface Retry {
@@ -65,40 +65,48 @@ export interface KindOptions<T> {
 }
 
 /** A kind that is run in place, one timer after another. */
-export interface Inline<T> extends KindOptions<T> {
-  readonly run: Handler<T>;
+export interface Inline<T, P extends Payloads = any> extends KindOptions<T> {
+  readonly run: Handler<T, P>;
   /** Most timers that commit together, 1 to 1,024; 1 without it. */
   readonly group?: number;
   readonly call?: never;
 }
 
+/** Of the types alone. Without it every function were such a kind: it has a `call` of its own. */
+declare const madeByDetached: unique symbol;
+
 /**
  * A kind whose timers call out: each is claimed durably, its call runs beside others within the alarm,
  * and what the call brings back is settled. Made by {@link detached}.
  */
-export interface Detached<T> extends KindOptions<T> {
+export interface Detached<T, P extends Payloads = any> extends KindOptions<T> {
+  /** What its call brings back is what its settle takes: looked at there, and nowhere else. */
+  readonly [madeByDetached]: true;
   /** Goes out. May run again for the same occurrence. */
   readonly call: (timer: DueTimer<T>) => unknown;
   /** Decides what becomes of the timer. May run again for one call. Without it the timer is done. */
-  readonly settle?: (timer: DueTimer<T>, output: never) => Returned | Promise<Returned>;
+  readonly settle?: (timer: DueTimer<T>, output: never) => Returned<P, T> | Promise<Returned<P, T>>;
   /** Most calls of this kind at a time; 16 without it. */
   readonly concurrency?: number;
   readonly run?: never;
 }
 
+/** The types come from where the kind stands, not from what its `settle` returns. */
+type Settled<P extends Payloads, T> = Returned<NoInfer<P>, NoInfer<T>>;
+
 /** A detached kind, with the type of what its call brings back. */
-export function detached<T, Output>(
+export function detached<T, Output, P extends Payloads = any>(
   kind: KindOptions<T> & {
     readonly call: (timer: DueTimer<T>) => Output | Promise<Output>;
-    readonly settle?: (timer: DueTimer<T>, output: Output) => Returned | Promise<Returned>;
+    readonly settle?: (timer: DueTimer<T>, output: Output) => Settled<P, T> | Promise<Settled<P, T>>;
     readonly concurrency?: number;
   },
-): Detached<T> {
-  return kind;
+): Detached<T, P> {
+  return kind as unknown as Detached<T, P>;
 }
 
 /** A kind: its handler, or its handler with options. */
-export type Kind<T> = Handler<T> | Inline<T> | Detached<T>;
+export type Kind<T, P extends Payloads = any> = Handler<T, P> | Inline<T, P> | Detached<T, P>;
 
 /** The kinds of an object, by their names. A name is stored: to rename a kind is to make a new one. */
-export type Handlers<P extends Payloads> = { readonly [K in KindOf<P>]: Kind<P[K]> };
+export type Handlers<P extends Payloads> = { readonly [K in KindOf<P>]: Kind<P[K], P> };

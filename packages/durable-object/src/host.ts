@@ -3,12 +3,20 @@ import { DuelineError, textOf } from "./errors.js";
 import type { Detached, DueTimer, Inline } from "./handlers.js";
 import type { Instance } from "./instance.js";
 import { checkedEffects, isAsync, isThenable, KeptEffects } from "./kept-effects.js";
-import { Outcome, type Effects, type FollowUp, type Together } from "./outcomes.js";
-import { decodeName, decodePayload, encodePayload } from "./payload.js";
+import type { Log } from "./log.js";
+import { Outcome, type CancelWith, type Effects, type FollowUp, type Together } from "./outcomes.js";
+import { decodeName, decodePayload, encodePayload, shownPayload } from "./payload.js";
 import { Running } from "./running.js";
 import type { Payloads, Policy } from "./types.js";
 
 const FOLLOW_UPS_MAX = 20;
+const POLICIES: readonly Policy[] = ["replace", "keepEarliest", "ifAbsent"];
+const NOTHING = new Uint8Array();
+const TIMEOUT_MS_MAX = 2 ** 31 - 1;
+/** What a kind has that does not say otherwise. */
+const ATTEMPTS = 20;
+const DEADLINE_MS = 5_000;
+const CALL_DEADLINE_MS = 30_000;
 
 /** A kind as its handlers need it. */
 export interface HostKind {
@@ -30,14 +38,14 @@ export type CoreTimer = [
   lastError: string | undefined,
 ];
 
-/** A timer to be scheduled, as the core reads it. */
+/** A timer to be scheduled or cancelled, as the core reads it. */
 export interface CoreWanted {
   readonly kind: number;
   readonly reference: string;
   readonly isNamed: boolean;
   readonly dueAt: number;
   readonly payload: Uint8Array;
-  readonly policy: Policy;
+  readonly policy: Policy | "cancel";
 }
 
 /** An outcome, as the core reads it. */
@@ -58,8 +66,11 @@ type CoreSaid = number | CoreOutcome;
 /** Keeps effects that a hook returned, if it did, for the commit that goes with its answer: their number, or 0. */
 export type Keep = (effects: unknown) => number;
 
-/** A function that a built-in kind asks. What it answers is for the core; effects of the application it keeps. */
-export type Hook = (argument: unknown, keep: Keep) => unknown;
+/**
+ * A function that a built-in kind asks. What it answers is for the core; effects of the application it keeps.
+ * `running` is whether the engine still waits for what it promised.
+ */
+export type Hook = (argument: unknown, keep: Keep, running: Running) => unknown;
 
 /** The built-in kinds of an object. */
 export interface BuiltIn {
@@ -67,8 +78,19 @@ export interface BuiltIn {
   readonly settings: object;
   /** What they ask, by its name. */
   readonly hooks: Record<string, Hook>;
-  /** Their numbers, by the names under which they are shown. */
+  /** Their numbers, by the names under which they are shown, whether the object has them or not. */
   readonly kinds: Readonly<Record<string, number>>;
+  /** The numbers of those that it has. */
+  readonly handled: ReadonlySet<number>;
+  /** What they have the core commit with what becomes of a timer. */
+  readonly together: (together: object) => object;
+}
+
+/** A run of a handler. */
+interface Run {
+  readonly kind: HostKind;
+  readonly due: DueTimer;
+  readonly running: Running;
 }
 
 /** What one object does for the core: its handlers, its effects, its waits. */
@@ -78,14 +100,23 @@ export class ObjectHost {
   readonly #kinds = new Map<number, HostKind>();
   readonly #numbers = new Map<string, number>();
   readonly #hooks: Readonly<Record<string, Hook>>;
-  readonly #effects = new KeptEffects();
-  readonly #runs = new Map<number, Running>();
+  readonly #builtIn: BuiltIn | undefined;
+  readonly #effects: KeptEffects<Run>;
+  readonly #runs = new Map<number, Run>();
+  readonly #asked = new Map<number, Running>();
+  readonly #log: Log;
   readonly #sleeps = new Map<Promise<void>, ReturnType<typeof setTimeout>>();
 
-  constructor(instance: Instance, identity: string, builtIn: BuiltIn | undefined) {
+  constructor(instance: Instance, identity: string, builtIn: BuiltIn | undefined, log: Log) {
     this.#instance = instance;
+    this.#log = log;
+    this.#effects = new KeptEffects<Run>({
+      failed: (run, reason, thrown) => this.#failed(run, reason, thrown),
+      dead: (run, reason) => log.dead(run.due, "handler", reason),
+    });
     this.#identity = identity;
     this.#hooks = builtIn?.hooks ?? {};
+    this.#builtIn = builtIn;
     for (const [name, number] of Object.entries(builtIn?.kinds ?? {})) {
       this.#numbers.set(name, number);
     }
@@ -135,44 +166,69 @@ export class ObjectHost {
 
   // A handler that is not asynchronous gets no promise: it would cost more than everything else.
   run(...timer: CoreTimer): CoreSaid | Promise<CoreSaid> {
-    return this.#running(timer, ({ name, kind }, due) => {
+    return this.#running(timer, (run) => {
+      const { kind } = run.kind;
       if (kind.call === undefined) {
-        return then(kind.run(due), (returned) => this.#outcome(name, returned, due.now));
+        return then(kind.run(run.due), (returned) => this.#outcome(run, returned));
       }
-      return then(kind.call(due), (output) => ({ said: "output", output }));
+      return then(kind.call(run.due), (output) => ({ said: "output", output }));
     });
   }
 
   settle(output: unknown, ...timer: CoreTimer): CoreSaid | Promise<CoreSaid> {
-    return this.#running(timer, ({ name, kind }, due) => {
+    return this.#running(timer, (run) => {
+      const { kind } = run.kind;
       const settle = kind.call === undefined ? undefined : kind.settle;
-      return then(settle?.(due, output as never), (returned) => this.#outcome(name, returned, due.now));
+      return then(settle?.(run.due, output as never), (returned) => this.#outcome(run, returned));
     });
   }
 
   abandon(run: number): void {
-    this.#runs.get(run)?.abandon();
+    this.#asked.get(run)?.abandon();
+    this.#asked.delete(run);
+    const found = this.#runs.get(run);
+    if (found === undefined) {
+      return;
+    }
     this.#runs.delete(run);
+    const { kind } = found.kind;
+    const deadline = kind.deadline ?? (kind.call === undefined ? DEADLINE_MS : CALL_DEADLINE_MS);
+    this.#failed(found, `the run passed its deadline of ${deadline} ms`);
+    found.running.abandon();
   }
 
   effect(number: number): string | undefined {
     return this.#effects.do(number);
   }
 
-  ask(hook: string, argument: unknown, verb: number | undefined): unknown {
+  ask(hook: string, argument: unknown, verb: number | undefined, run: number): unknown {
     const fail = (thrown: unknown): never => {
       this.#effects.threw(verb, thrown);
       throw thrown;
     };
-    const keep: Keep = (effects) =>
-      effects === undefined ? 0 : this.#effects.keep(hook, checkedEffects(hook, effects), verb);
+    const keep: Keep = (effects) => {
+      if (effects === undefined) {
+        return 0;
+      }
+      if (typeof effects !== "function") {
+        throw new DuelineError("bad_outcome", `\`${hook}\` returned neither nothing nor effects`);
+      }
+      return this.#effects.keep(hook, checkedEffects(hook, effects), { verb });
+    };
     try {
       const asked = this.#hooks[hook];
       if (asked === undefined) {
         throw new DuelineError("invalid", `the object has no \`${hook}\``);
       }
-      const answer = asked(argument, keep);
-      return isThenable(answer) ? Promise.resolve(answer).catch(fail) : answer;
+      const running = new Running();
+      const answer = asked(argument, keep, running);
+      if (!isThenable(answer)) {
+        return answer;
+      }
+      this.#asked.set(run, running);
+      return Promise.resolve(answer)
+        .catch(fail)
+        .finally(() => this.#asked.delete(run));
     } catch (thrown) {
       return fail(thrown);
     }
@@ -185,7 +241,8 @@ export class ObjectHost {
   sleep(ms: number): Promise<void> {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const slept = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, ms);
+      // One that is longer ends at once in most runtimes. The core goes on sleeping if time is left.
+      timer = setTimeout(resolve, Math.min(ms, TIMEOUT_MS_MAX));
     });
     if (timer !== undefined) {
       this.#sleeps.set(slept, timer);
@@ -199,33 +256,52 @@ export class ObjectHost {
   }
 
   /** Runs a handler; every error of it is an outcome. */
-  #running(
-    timer: CoreTimer,
-    handle: (kind: HostKind, due: DueTimer) => CoreSaid | Promise<CoreSaid>,
-  ): CoreSaid | Promise<CoreSaid> {
-    const [number, run, , , stored] = timer;
+  #running(timer: CoreTimer, handle: (run: Run) => CoreSaid | Promise<CoreSaid>): CoreSaid | Promise<CoreSaid> {
+    const [number, id, , , stored] = timer;
     const kind = this.#kinds.get(number);
     if (kind === undefined) {
       return { said: "failed", reason: "the kind has no handler" };
     }
+    const running = new Running();
     let payload: unknown;
+    let isDecoded = false;
     try {
       payload = decodePayload(stored);
+      isDecoded = true;
       payload = kind.kind.parse === undefined ? payload : kind.kind.parse(payload);
     } catch (thrown) {
-      return { said: "undecodable", reason: `the payload does not decode: ${textOf(thrown)}` };
+      const due = this.#due(timer, kind.name, undefined, running);
+      const reason = `the payload does not decode: ${textOf(thrown)}`;
+      if (isDecoded) {
+        this.#log.dead(due, "undecodable", reason, { value: thrown });
+      } else {
+        // JavaScript's own error shows the text that it could not read, which is not for a log.
+        this.#log.dead(due, "undecodable", "the payload does not decode");
+      }
+      return { said: "undecodable", reason };
     }
-    const failed = (thrown: unknown): CoreOutcome => ({ said: "failed", reason: textOf(thrown) });
-    const running = new Running();
+    const run: Run = { kind, due: this.#due(timer, kind.name, payload, running), running };
+    const failed = (thrown: unknown): CoreOutcome => {
+      const reason = textOf(thrown);
+      this.#failed(run, reason, { value: thrown });
+      return { said: "failed", reason };
+    };
     try {
-      const said = handle(kind, this.#due(timer, kind.name, payload, running));
+      const said = handle(run);
       if (!(said instanceof Promise)) {
         return said;
       }
-      this.#runs.set(run, running);
-      return said.catch(failed).finally(() => this.#runs.delete(run));
+      this.#runs.set(id, run);
+      return said.catch(failed).finally(() => this.#runs.delete(id));
     } catch (thrown) {
       return failed(thrown);
+    }
+  }
+
+  /** Tells of a run that failed, unless nobody waits for it any more. */
+  #failed(run: Run | undefined, error: string, thrown?: { readonly value: unknown }): void {
+    if (run !== undefined && !run.running.isAbandoned) {
+      this.#log.failed(run.due, run.kind.kind.retry?.attempts ?? ATTEMPTS, error, thrown);
     }
   }
 
@@ -256,53 +332,68 @@ export class ObjectHost {
   }
 
   /** What a handler returned, as the core reads it. */
-  #outcome(kind: string, returned: unknown, now: number): CoreSaid {
+  #outcome(run: Run, returned: unknown): CoreSaid {
     if (returned === undefined) {
       return 0;
     }
     if (typeof returned === "function") {
-      return this.#together(kind, { effects: returned as Effects }).effects ?? 0;
+      return this.#together(run, { effects: returned as Effects }).effects ?? 0;
     }
     if (!(returned instanceof Outcome)) {
       throw new DuelineError(
         "bad_outcome",
-        `the handler of \`${kind}\` returned neither nothing, effects, nor an outcome made by done, reschedule, retry or dead`,
+        `the handler of \`${run.kind.name}\` returned neither nothing, effects, nor an outcome made by done, reschedule, retry or dead`,
       );
     }
     const { said, details } = returned;
     const reason = details.reason === undefined ? {} : { reason: String(details.reason) };
     switch (said) {
       case "done":
-      case "dead":
-        return { said, ...reason, ...this.#together(kind, details.together) };
-      case "retry":
-        return {
-          said,
-          ...reason,
-          ...(details.afterMs === undefined ? {} : { afterMs: span("after", details.afterMs) }),
-        };
+        return { said, ...this.#together(run, details.together) };
+      case "dead": {
+        const outcome = { said, ...reason, ...this.#together(run, details.together, String(details.reason)) };
+        if (outcome.effects === undefined && !run.running.isAbandoned) {
+          this.#log.dead(run.due, "handler", String(details.reason));
+        }
+        return outcome;
+      }
+      case "retry": {
+        const after = details.afterMs === undefined ? {} : { afterMs: span("after", details.afterMs) };
+        this.#failed(run, String(details.reason));
+        return { said, ...reason, ...after };
+      }
       case "reschedule":
         return {
           said,
-          dueAt: details.when === undefined ? now : dueOf(details.when),
+          dueAt: details.when === undefined ? run.due.now : dueOf(details.when),
           ...(details.payload === undefined ? {} : { payload: encodePayload(details.payload.value) }),
-          ...this.#together(kind, details.together),
+          ...this.#together(run, details.together),
         };
     }
   }
 
-  #together(kind: string, together: Together = {}): Pick<CoreOutcome, "effects" | "schedules"> {
-    const { effects, schedule } = together;
+  #together(run: Run, together: Together = {}, dead?: string): Pick<CoreOutcome, "effects" | "schedules"> {
+    const { effects, schedule, cancel } = together;
+    const kind = run.kind.name;
     if (effects !== undefined && isAsync(effects)) {
       throw new DuelineError("effects_async", `the effects of \`${kind}\` are an async function; await before you return them`);
     }
-    if (schedule !== undefined && schedule.length > FOLLOW_UPS_MAX) {
-      throw new DuelineError("invalid", `at most ${FOLLOW_UPS_MAX} timers are scheduled with another, not ${schedule.length}`);
-    }
+    const schedules = [
+      ...atMost("scheduled", schedule).map((timer) => this.wanted(timer)),
+      ...atMost("cancelled", cancel).map((timer) => this.#unwanted(timer)),
+    ];
+    const given = dead === undefined ? {} : { dead };
     return {
-      ...(effects === undefined ? {} : { effects: this.#effects.keep(kind, effects) }),
-      ...(schedule === undefined ? {} : { schedules: schedule.map((timer) => this.wanted(timer)) }),
+      ...(effects === undefined ? {} : { effects: this.#effects.keep(kind, effects, { run, ...given }) }),
+      ...(schedules.length === 0 ? {} : { schedules }),
+      ...this.#builtIn?.together(together),
     };
+  }
+
+  /** A timer to be cancelled, of a kind that has, or had, a handler. */
+  #unwanted(timer: CancelWith<Payloads>): CoreWanted {
+    const [kind, reference] = [this.number(timer.kind), nameOf(timer.name)];
+    return { kind, reference, isNamed: true, dueAt: 0, payload: NOTHING, policy: "cancel" };
   }
 
   /** A timer to be scheduled; every misuse is an error here, before anything is written. */
@@ -314,6 +405,9 @@ export class ObjectHost {
     const { name, policy } = timer;
     if (policy !== undefined && name === undefined) {
       throw new DuelineError("invalid", "`policy` is for a timer with a name");
+    }
+    if (policy !== undefined && !POLICIES.includes(policy)) {
+      throw new DuelineError("invalid", `a policy is ${POLICIES.join(", ")}, not ${String(policy)}`);
     }
     return {
       kind,
@@ -336,7 +430,7 @@ export class ObjectHost {
 
   /** Whether a kind has a handler. */
   runs(number: number): boolean {
-    return this.#kinds.has(number);
+    return this.#kinds.has(number) || this.#builtIn?.handled.has(number) === true;
   }
 
   /** The name of a kind's number. */
@@ -351,12 +445,16 @@ export class ObjectHost {
 
   /** A stored payload for whoever lists; `undefined` if it does not decode. */
   shown(stored: Uint8Array): unknown {
-    try {
-      return decodePayload(stored);
-    } catch {
-      return undefined;
-    }
+    return shownPayload(stored);
   }
+}
+
+/** Timers that go with another, none or a list of them. */
+function atMost<T>(what: string, timers: readonly T[] = []): readonly T[] {
+  if (timers.length > FOLLOW_UPS_MAX) {
+    throw new DuelineError("invalid", `at most ${FOLLOW_UPS_MAX} timers are ${what} with another, not ${timers.length}`);
+  }
+  return timers;
 }
 
 /** Goes on with what a handler returned: at once, or behind its promise. */

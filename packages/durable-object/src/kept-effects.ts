@@ -1,12 +1,27 @@
 import { DuelineError, textOf } from "./errors.js";
 import type { Effects } from "./outcomes.js";
 
+/** Whose effects they are. */
+interface Whose<R> {
+  /** The number of the verb that they are committed by; none if that is the alarm. */
+  readonly verb?: number | undefined;
+  /** The run that returned them. */
+  readonly run?: R;
+  /** Why its timer is given up with them, if it is. */
+  readonly dead?: string;
+}
+
 /** Effects that wait for their commit. */
-interface Kept {
+interface Kept<R> extends Omit<Whose<R>, "verb"> {
   readonly kind: string;
   readonly effects: Effects;
-  /** The verb that they are committed by; none if that is the alarm. */
   readonly verb: Verb | undefined;
+}
+
+/** Is told what became of a run's effects. */
+interface Told<R> {
+  failed(run: R | undefined, reason: string, thrown?: { readonly value: unknown }): void;
+  dead(run: R, reason: string): void;
 }
 
 /** A verb that is under way, and what is kept for it. */
@@ -23,22 +38,27 @@ interface Verb {
  * that hooks returned to it, and those of runs when the alarm is: a plan that lost a guard is made anew, and
  * its hooks are asked anew.
  */
-export class KeptEffects {
-  readonly #kept = new Map<number, Kept>();
+export class KeptEffects<R> {
+  readonly #kept = new Map<number, Kept<R>>();
   readonly #verbs = new Map<number, Verb>();
+  readonly #told: Told<R>;
   #last = 0;
   #isBusy = false;
+
+  constructor(told: Told<R>) {
+    this.#told = told;
+  }
 
   /** Whether effects are being done: the store is in the middle of a transaction. */
   get isBusy(): boolean {
     return this.#isBusy;
   }
 
-  /** Keeps effects for a commit of the alarm, or of the verb of this number. */
-  keep(kind: string, effects: Effects, verb?: number): number {
+  /** Keeps effects for a commit of the alarm, or of a verb. */
+  keep(kind: string, effects: Effects, { verb, ...whose }: Whose<R>): number {
     const of = verb === undefined ? undefined : this.#verbs.get(verb);
     this.#last += 1;
-    this.#kept.set(this.#last, { kind, effects, verb: of });
+    this.#kept.set(this.#last, { kind, effects, verb: of, ...whose });
     of?.numbers.push(this.#last);
     return this.#last;
   }
@@ -48,7 +68,7 @@ export class KeptEffects {
     const number = this.#last + 1;
     const verb: Verb = { numbers: [] };
     this.#verbs.set(number, verb);
-    this.keep(kind, effects, number);
+    this.keep(kind, effects, { verb: number });
     try {
       return await run(number);
     } catch (error) {
@@ -90,14 +110,21 @@ export class KeptEffects {
       if (isThenable(returned)) {
         // What it goes on to do is beyond the transaction; its error is nobody's any more.
         Promise.resolve(returned).catch(() => undefined);
-        return `effects_async: the effects of \`${found.kind}\` returned a promise; await before you return them`;
+        const reason = `effects_async: the effects of \`${found.kind}\` returned a promise; await before you return them`;
+        this.#told.failed(found.run, reason);
+        return reason;
+      }
+      if (found.dead !== undefined && found.run !== undefined) {
+        this.#told.dead(found.run, found.dead);
       }
       return undefined;
     } catch (thrown) {
       if (found.verb !== undefined) {
         found.verb.thrown = thrown;
       }
-      return `the effects failed: ${textOf(thrown)}`;
+      const reason = `the effects failed: ${textOf(thrown)}`;
+      this.#told.failed(found.run, reason, { value: thrown });
+      return reason;
     } finally {
       this.#isBusy = false;
     }

@@ -1,5 +1,5 @@
 import { DuelineError } from "./errors.js";
-import type { KindOf, Payloads, Schedule, When } from "./types.js";
+import type { KindOf, PayloadOf, Payloads, Policy, When } from "./types.js";
 
 /**
  * Writes to the object's own tables that commit with the timer's removal, or not at all.
@@ -8,37 +8,53 @@ import type { KindOf, Payloads, Schedule, When } from "./types.js";
  * is rolled back and the timer has failed. It may be called again if its transaction is rolled back, so
  * keep to the database: a variable that it changes is not set back.
  */
-export type Effects = () => void;
+export type Effects = () => NoPromise;
+
+/** Whatever effects return, for it is not looked at; but nothing that is still going on. */
+type NoPromise = void | null | undefined | boolean | number | bigint | string | symbol | (object & { readonly then?: never });
 
 /** Another timer, scheduled in the commit of the one that fires. */
 export type FollowUp<P extends Payloads> = {
-  [K in KindOf<P>]: { readonly kind: K } & Omit<Schedule<P[K]>, "ifMatch"> & When;
+  [K in KindOf<P>]: { readonly kind: K } & When &
+    ({ readonly name?: string; readonly policy?: never } | { readonly name: string; readonly policy?: Policy }) &
+    PayloadOf<P[K]>;
 }[KindOf<P>];
+
+/** Another timer, cancelled in the commit of the one that fires: whatever its state, dead included. */
+export interface CancelWith<P extends Payloads> {
+  readonly kind: KindOf<P>;
+  readonly name: string;
+}
 
 /** What commits together with what becomes of a timer. */
 export interface Together<P extends Payloads = Payloads> {
   readonly effects?: Effects;
   /** Timers to be scheduled, at most 20. */
   readonly schedule?: readonly FollowUp<P>[];
+  /** Timers to be cancelled, at most 20. One that is not there is none. */
+  readonly cancel?: readonly CancelWith<P>[];
 }
 
-/** What becomes of a timer: made by {@link done}, {@link reschedule}, {@link retry} or {@link dead}. */
-export class Outcome {
+/**
+ * What becomes of a timer: made by {@link done}, {@link reschedule}, {@link retry} or {@link dead}. It is of the
+ * kinds that it may schedule, and of the payload that its own timer goes on with.
+ */
+export class Outcome<P extends Payloads = any, T = any> {
   /** @internal */
   constructor(
     readonly said: "done" | "reschedule" | "retry" | "dead",
     readonly details: {
       readonly when?: When;
-      readonly payload?: { readonly value: unknown };
+      readonly payload?: { readonly value: T };
       readonly afterMs?: number;
       readonly reason?: string;
-      readonly together?: Together;
+      readonly together?: Together<P>;
     },
   ) {}
 }
 
 /** The timer is done and goes. The same as returning nothing, or the effects themselves. */
-export function done<P extends Payloads>(together: Effects | Together<P> = {}): Outcome {
+export function done<P extends Payloads = any>(together: Effects | Together<P> = {}): Outcome<P, never> {
   return new Outcome("done", { together: togetherOf(together) });
 }
 
@@ -46,36 +62,36 @@ export function done<P extends Payloads>(together: Effects | Together<P> = {}): 
  * The timer is scheduled again under a new generation, its attempts back at 0. Compute the next due from
  * `timer.dueAt` and it does not drift. Without a payload it keeps the one it has.
  */
-export function reschedule<P extends Payloads>(
-  when: When & { readonly payload?: unknown },
+export function reschedule<P extends Payloads = any, T = never>(
+  when: When & { readonly payload?: T },
   together: Effects | Together<P> = {},
-): Outcome {
+): Outcome<P, T> {
   return new Outcome("reschedule", {
     when,
-    ...("payload" in when ? { payload: { value: when.payload } } : {}),
+    ...("payload" in when ? { payload: { value: when.payload as T } } : {}),
     together: togetherOf(together),
   });
 }
 
 /** The run failed: an attempt is counted and the timer tried again, after this span or the kind's back-off. */
-export function retry(reason: string, after?: number): Outcome {
+export function retry(reason: string, after?: number): Outcome<any, never> {
   return new Outcome("retry", { reason, ...(after === undefined ? {} : { afterMs: after }) });
 }
 
 /** The timer is given up: it goes to the dead letters. */
-export function dead<P extends Payloads>(
+export function dead<P extends Payloads = any>(
   reason: string,
   together: Effects | Together<P> = {},
-): Outcome {
+): Outcome<P, never> {
   return new Outcome("dead", { reason, together: togetherOf(together) });
 }
 
-function togetherOf<P extends Payloads>(together: Effects | Together<P>): Together {
+function togetherOf<P extends Payloads>(together: Effects | Together<P>): Together<P> {
   if (typeof together === "function") {
     return { effects: together };
   }
   if (together.effects !== undefined && typeof together.effects !== "function") {
     throw new DuelineError("bad_outcome", "`effects` is a function that writes and returns nothing");
   }
-  return together as Together;
+  return together;
 }

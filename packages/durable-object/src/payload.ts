@@ -58,6 +58,15 @@ export function decodePayload(stored: Uint8Array): unknown {
   return JSON.parse(decoder.decode(stored));
 }
 
+/** A stored payload for whoever looks at it; `undefined` if it does not decode. */
+export function shownPayload(stored: Uint8Array): unknown {
+  try {
+    return decodePayload(stored);
+  } catch {
+    return undefined;
+  }
+}
+
 const names = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true });
 
 /** A stored name. One that is no UTF-8 was not scheduled by this package and is shown with marks. */

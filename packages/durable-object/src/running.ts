@@ -14,6 +14,11 @@ export class Running {
     return this.#abort.signal;
   }
 
+  /** Whether nobody waits for it any more. */
+  get isAbandoned(): boolean {
+    return this.#reason !== undefined;
+  }
+
   /** Nobody waits for it any more. */
   abandon(): void {
     this.#reason = new DOMException("the run has passed its deadline", "TimeoutError");

@@ -2,6 +2,7 @@ import { span, whole } from "./checks.js";
 import { DuelineError } from "./errors.js";
 import type { HostKind } from "./host.js";
 import type { Retry } from "./handlers.js";
+import type { Logger } from "./log.js";
 
 /** How the timers of an object are run. */
 export interface Settings {
@@ -19,6 +20,11 @@ export interface Settings {
   readonly stay?: number;
   /** Most bytes of the object's database; puts beyond it are refused as `full`. None without it. */
   readonly databaseBytes?: number;
+  /**
+   * Who is told of runs that fail, timers that are given up, and alarms. Without it the console, in a line for each
+   * that went wrong; `false` for nobody.
+   */
+  readonly log?: Logger | false;
 }
 
 const COUNT_MAX = 0xffff_ffff;
@@ -67,7 +73,8 @@ export function coreKind({ name, kind }: HostKind): object {
   };
 }
 
-function coreRetry(retry: Retry): object {
+/** Retries as the core reads them. */
+export function coreRetry(retry: Retry): object {
   return {
     attemptsMax: retry.attempts === Infinity ? 0 : whole("attempts", retry.attempts, 1, 0xffff),
     retryInitialMs: optionalSpan("initial", retry.initial),
@@ -76,6 +83,7 @@ function coreRetry(retry: Retry): object {
   };
 }
 
-function optionalSpan(what: string, value: number | undefined): number | undefined {
+/** A span in milliseconds; `undefined` stays. */
+export function optionalSpan(what: string, value: number | undefined): number | undefined {
   return value === undefined ? undefined : span(what, value);
 }

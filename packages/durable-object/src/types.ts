@@ -16,17 +16,25 @@ export type When =
 export type Policy = "replace" | "keepEarliest" | "ifAbsent";
 
 /** A timer to be scheduled. */
-export type Schedule<T> = When & {
-  /**
-   * Unique within the kind, 1 to 512 bytes of UTF-8: a timer with a name can be read, moved, replaced and
-   * cancelled. One without a name just fires.
-   */
-  readonly name?: string;
-  /** For a timer with a name. */
-  readonly policy?: Policy;
-  /** Replaces the timer of this name only while it has this generation. */
-  readonly ifMatch?: string;
-} & PayloadOf<T>;
+export type Schedule<T> = When & Naming & PayloadOf<T>;
+
+/** The name of a timer, and what becomes of the one that has it. */
+export type Naming =
+  | {
+      /**
+       * Unique within the kind, 1 to 512 bytes of UTF-8: a timer with a name can be read, moved, replaced and
+       * cancelled. One without a name just fires.
+       */
+      readonly name?: string;
+      readonly policy?: never;
+      readonly ifMatch?: never;
+    }
+  | {
+      readonly name: string;
+      readonly policy?: Policy;
+      /** Replaces the timer of this name only while it has this generation. */
+      readonly ifMatch?: string;
+    };
 
 /** The payload may be left out where `undefined` is one. */
 export type PayloadOf<T> = undefined extends T ? { readonly payload?: T } : { readonly payload: T };
@@ -134,6 +142,8 @@ export interface AlarmReport {
   readonly dead: number;
   readonly claimed: number;
   readonly quarantined: number;
+  /** How often the storage refused the timers, which are then held back for 1 to 60 s. */
+  readonly refused: number;
   /** Whether a budget left due timers for the next alarm. */
   readonly stoppedOnBudget: boolean;
   readonly worstLatenessMs: number;

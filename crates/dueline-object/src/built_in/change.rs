@@ -9,6 +9,7 @@ use dueline::timers::TimerError;
 use wasm_bindgen::JsValue;
 
 use crate::outcome::{Scheduling, marked};
+use crate::verbs::VerbFuture;
 
 /// How often a change is planned before others are said to be in its way.
 const TRIES_MAX: u32 = 8;
@@ -27,10 +28,18 @@ pub(super) fn change<T>(planned: Planned<T>, shown: impl FnOnce(&T) -> JsValue) 
 
 /// Plans and commits until no guard is lost. The effects are done inside the commit; a change that writes
 /// nothing does none.
-pub(super) async fn committed(
+pub(super) fn committed(
+    scheduling: Scheduling,
+    effects: Option<f64>,
+    plan: impl Fn(Scheduling) -> Planning + 'static,
+) -> VerbFuture {
+    Box::pin(committing(scheduling, effects, Box::new(plan)))
+}
+
+async fn committing(
     Scheduling { timers, partition }: Scheduling,
     effects: Option<f64>,
-    plan: impl Fn(Scheduling) -> Planning,
+    plan: Box<dyn Fn(Scheduling) -> Planning>,
 ) -> Result<JsValue, TimerError> {
     for _ in 0..TRIES_MAX {
         let planning = plan(Scheduling {

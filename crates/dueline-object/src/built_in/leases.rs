@@ -76,7 +76,7 @@ impl ObjectCore {
         effects: Option<f64>,
     ) -> Promise {
         self.verb(move |scheduling| {
-            Box::pin(committed(
+            committed(
                 scheduling,
                 effects,
                 move |Scheduling { timers, partition }| {
@@ -94,7 +94,7 @@ impl ObjectCore {
                         }))
                     })
                 },
-            ))
+            )
         })
     }
 
@@ -108,7 +108,7 @@ impl ObjectCore {
         effects: Option<f64>,
     ) -> Promise {
         self.verb(move |scheduling| {
-            Box::pin(committed(
+            committed(
                 scheduling,
                 effects,
                 move |Scheduling { timers, partition }| {
@@ -126,7 +126,7 @@ impl ObjectCore {
                         }))
                     })
                 },
-            ))
+            )
         })
     }
 
@@ -134,7 +134,7 @@ impl ObjectCore {
     #[wasm_bindgen(js_name = leaseRelease)]
     pub fn lease_release(&self, name: String, epoch: f64, effects: Option<f64>) -> Promise {
         self.verb(move |scheduling| {
-            Box::pin(committed(
+            committed(
                 scheduling,
                 effects,
                 move |Scheduling { timers, partition }| {
@@ -152,7 +152,7 @@ impl ObjectCore {
                         }))
                     })
                 },
-            ))
+            )
         })
     }
 
@@ -160,23 +160,19 @@ impl ObjectCore {
     #[wasm_bindgen(js_name = leaseForget)]
     pub fn lease_forget(&self, name: String) -> Promise {
         self.verb(move |scheduling| {
-            Box::pin(committed(
-                scheduling,
-                None,
-                move |Scheduling { timers, partition }| {
-                    let name = name.clone();
-                    Box::pin(async move {
-                        let name = LeaseName::new(name)?;
-                        let reads = timers.store().clone();
-                        let planned = Leases::new(timers)
-                            .plan_forget(&*reads, &partition, &name)
-                            .await?;
-                        Ok(change(planned, |is_forgotten| {
-                            JsValue::from_bool(*is_forgotten)
-                        }))
-                    })
-                },
-            ))
+            committed(scheduling, None, move |Scheduling { timers, partition }| {
+                let name = name.clone();
+                Box::pin(async move {
+                    let name = LeaseName::new(name)?;
+                    let reads = timers.store().clone();
+                    let planned = Leases::new(timers)
+                        .plan_forget(&*reads, &partition, &name)
+                        .await?;
+                    Ok(change(planned, |is_forgotten| {
+                        JsValue::from_bool(*is_forgotten)
+                    }))
+                })
+            })
         })
     }
 

@@ -7,18 +7,22 @@
 //! at all if there is nothing to change ([`change`]).
 
 mod change;
+mod gated;
 mod hooks;
 mod leases;
+mod outboxes;
 mod quotas;
 mod reservations;
 mod tickets;
 
 use dueline::timers::{Registry, TimerError, Timers};
+use js_sys::Array;
 use wasm_bindgen::prelude::*;
 
 use crate::platform::{Host, ObjectSettings};
 use hooks::Hooks;
 use leases::LeaseSettings;
+pub(crate) use outboxes::told_with;
 use reservations::ReservationSettings;
 use tickets::TicketSettings;
 
@@ -33,6 +37,14 @@ extern "C" {
 
     #[wasm_bindgen(method, getter)]
     fn leases(this: &BuiltIns) -> Option<LeaseSettings>;
+
+    /// Whether there are gated records.
+    #[wasm_bindgen(method, getter)]
+    fn gated(this: &BuiltIns) -> Option<js_sys::Object>;
+
+    /// [`OutboxSettings`](outboxes::OutboxSettings), one for each outbox.
+    #[wasm_bindgen(method, getter)]
+    fn outboxes(this: &BuiltIns) -> Option<Array>;
 
     #[wasm_bindgen(method, getter)]
     fn reservations(this: &BuiltIns) -> Option<ReservationSettings>;
@@ -67,6 +79,10 @@ pub(crate) fn register(
             .has_quotas()
             .unwrap_or(false)
             .then(|| Ok(quotas::entry())),
+        wanted
+            .outboxes()
+            .map(|settings| outboxes::entry(&settings, &hooks, timers)),
+        wanted.gated().map(|_| Ok(gated::entry(&hooks, timers))),
         wanted
             .tickets()
             .map(|settings| tickets::entry(&settings, timers, &hooks)),

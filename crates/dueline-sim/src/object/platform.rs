@@ -124,6 +124,7 @@ impl ObjectWorld<'_> {
             budget: self.node.budget,
             stay_ms: STAY_MS,
             ticks_max: self.spec.ticks_max,
+            drain_ticks_max: self.spec.drain_ticks_max,
             ..ObjectOptions::default()
         };
         let starts = std::mem::take(&mut self.starts);

@@ -36,6 +36,8 @@ pub struct ObjectSpec {
     pub forgets: bool,
     /// How many rounds an alarm may go.
     pub ticks_max: u32,
+    /// How many of them without a call under way.
+    pub drain_ticks_max: u32,
 }
 
 /// What befalls an object beside what befalls every process.
@@ -75,6 +77,7 @@ impl ObjectSpec {
             panics_trap: random.chance(50),
             forgets: random.chance(30),
             ticks_max: random.pick(&[2, 64]),
+            drain_ticks_max: random.pick(&[1, 2, 16]),
         }
     }
 

@@ -19,6 +19,8 @@ use crate::yielding::give_way;
 
 /// Longest sleep before the wall clock is read again.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
+/// How long requests go first between two ticks of a backlog.
+const GIVE_WAY: Duration = Duration::from_millis(1);
 
 pub(crate) struct AlarmRun<'a> {
     driver: &'a ObjectDriver,
@@ -40,21 +42,30 @@ impl<'a> AlarmRun<'a> {
         }
     }
 
-    /// Runs what is due; then, as long as calls are under way, what comes due meanwhile.
+    /// Runs what is due; then what a budget has left of it, and what comes due while calls are under way.
     pub(crate) async fn serve(&mut self) {
         loop {
             if self.may_start() {
                 match self.driver.store.due_turns(&self.runnable()) {
-                    Ok(turns) if turns.is_empty() => {}
                     Ok(turns) => self.tick(turns).await,
                     Err(error) => self.close(&error),
                 }
             }
-            if self.calls.is_empty() {
+            if self.report.stopped_on_budget && self.may_drain() {
+                let pause = self.driver.engine.runtime().sleep(GIVE_WAY);
+                self.calls.beside(pause).await;
+            } else if self.calls.is_empty() {
                 return;
+            } else {
+                self.wait().await;
             }
-            self.wait().await;
         }
+    }
+
+    /// Whether this alarm goes on with its backlog. The next one would cost a write of the alarm and wait for
+    /// what this one wrote.
+    fn may_drain(&self) -> bool {
+        !self.is_closing && self.report.ticks < self.driver.options.drain_ticks_max
     }
 
     fn may_start(&mut self) -> bool {
@@ -86,6 +97,10 @@ impl<'a> AlarmRun<'a> {
 
     /// One tick over all partitions, which share one budget, in the order of their wakes.
     async fn tick(&mut self, turns: Vec<Turn>) {
+        self.report.stopped_on_budget = false;
+        if turns.is_empty() {
+            return;
+        }
         let driver = self.driver;
         let engine = &driver.engine;
         self.report.ticks += 1;

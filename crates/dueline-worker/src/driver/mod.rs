@@ -38,6 +38,9 @@ pub struct ObjectOptions {
     /// How long an alarm goes on with what comes due while calls are under way, in milliseconds. Behind
     /// it the calls end and the next alarm takes over. Default 60,000.
     pub stay_ms: u64,
+    /// Most ticks of an alarm that is behind and has no call under way: what a budget leaves is ticked in the
+    /// same alarm, requests in between. At least 1; default 16.
+    pub drain_ticks_max: u32,
     /// Most ticks of one alarm, whatever the clock shows: it may stand while code runs. Default 64.
     pub ticks_max: u32,
     /// How large the database may grow; none is `None`, the default.
@@ -50,6 +53,7 @@ impl Default for ObjectOptions {
             budget: TickBudget::default(),
             calls_max: CALLS_MAX.min(32),
             stay_ms: 60_000,
+            drain_ticks_max: 16,
             ticks_max: 64,
             size_limit: None,
         }

@@ -68,6 +68,11 @@ impl ObjectStore {
         let done = self.commit(&mut state, partition, group, effects, marks);
         if let Some(due_ms) = earliest_ms {
             state.note_put(due_ms);
+            // The store takes timers of this partition again. Those of a tick's own say nothing yet: how it
+            // ends is told when it has.
+            if done.committed() > 0 && !state.is_serving {
+                state.holds.end(partition);
+            }
         }
         // A cautious claim is counted before its handler runs; in memory alone it would go with the
         // process that the handler takes down.

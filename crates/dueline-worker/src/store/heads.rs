@@ -9,6 +9,7 @@ use dueline::timers::KindSet;
 use super::ObjectStore;
 use super::state::State;
 use crate::hold::TurnEnd;
+use crate::mutants::{Mutant, planted};
 
 /// Wakes read at a time while partitions are held back.
 const WAKES_PER_PAGE: usize = 64;
@@ -66,8 +67,11 @@ impl ObjectStore {
         }
         let kinds = state.kinds;
         let head = self.head(state, &kinds)?;
-        if is_known {
+        if is_known || planted(Mutant::AlarmForgetsUnknown) {
             return Ok(head);
+        }
+        if planted(Mutant::AlarmSpinsForUnknown) {
+            return Ok(Some(first.at_ms));
         }
         let look_ms = self.runtime.now_ms().saturating_add(UNKNOWN_LOOK_MS);
         let look_ms = first.at_ms.max(look_ms);

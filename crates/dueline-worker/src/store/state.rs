@@ -284,8 +284,9 @@ impl ObjectStore {
             return Ok((Restored::Sound, None));
         };
         let wanted_ms = state.alarm.place(due_ms, now_ms);
+        let is_put_off = planted(Mutant::AlarmPutOffForUnknown) && found != Some(wanted_ms);
         match found {
-            Some(at_ms) if at_ms <= wanted_ms && !is_found_lost => {
+            Some(at_ms) if at_ms <= wanted_ms && !is_found_lost && !is_put_off => {
                 state.alarm.note(KnownAlarm::At(at_ms));
                 Ok((Restored::Sound, None))
             }

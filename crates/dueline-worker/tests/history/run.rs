@@ -74,6 +74,7 @@ pub struct History {
     instance: Option<ObjectDriver>,
     starts: Start,
     budget: TickBudget,
+    drain_ticks_max: u32,
     group_max: u16,
     tasks: Vec<Task>,
     trap: Trap,
@@ -107,6 +108,7 @@ impl History {
             max_elapsed_ms: random.pick(&[1, 500, 30_000]),
         };
         let group_max = random.pick(&[1, 2, 8]);
+        let drain_ticks_max = random.pick(&[1, 2, 16]);
         let names = ["p", "q", "r"];
         let partitions = names[..1 + random.below(3) as usize]
             .iter()
@@ -121,6 +123,7 @@ impl History {
             instance: None,
             starts: Start::Fresh,
             budget,
+            drain_ticks_max,
             group_max,
             tasks: Vec::new(),
             trap: Trap::default(),
@@ -441,6 +444,7 @@ impl History {
                 budget: self.budget,
                 calls_max: 3,
                 stay_ms: 5_000,
+                drain_ticks_max: self.drain_ticks_max,
                 ..ObjectOptions::default()
             },
         );

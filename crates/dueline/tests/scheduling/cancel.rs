@@ -48,6 +48,45 @@ fn a_cancel_removes_every_trace_whatever_the_state() {
     }
 }
 
+fn plan_cancel(world: &World) -> Batch {
+    let reference = reference_of("a");
+    block_on(world.timers.plan_cancel(&world.partition, KIND, &reference)).unwrap()
+}
+
+fn apply(world: &World, batch: Batch) -> BatchOutcome {
+    block_on(world.memory.apply(&world.partition, batch)).unwrap()
+}
+
+#[test]
+fn a_planned_cancel_goes_with_the_batch_it_is_appended_to_whatever_the_state() {
+    for state in TimerState::ALL {
+        let world = World::new();
+        world.put_in_state("a", state, 50_000);
+        let batch = Batch::new()
+            .put("state", "over")
+            .append(plan_cancel(&world));
+        assert_eq!(apply(&world, batch), BatchOutcome::Committed);
+        let keys: Vec<_> = world.rows().into_keys().collect();
+        assert_eq!(keys, ["state"], "{state}");
+    }
+}
+
+#[test]
+fn a_planned_cancel_does_not_commit_over_what_it_has_not_seen() {
+    let world = World::new();
+    let before = plan_cancel(&world);
+    world.schedule(Timer::new(KIND, "a").due_at(50_000).named());
+    let replaced = plan_cancel(&world);
+    world.schedule(Timer::new(KIND, "a").due_at(60_000).named());
+    for batch in [before, replaced] {
+        let outcome = apply(&world, Batch::new().put("state", "over").append(batch));
+        assert!(matches!(outcome, BatchOutcome::PreconditionFailed { .. }));
+    }
+    assert_eq!(apply(&world, plan_cancel(&world)), BatchOutcome::Committed);
+    assert_eq!(apply(&world, plan_cancel(&world)), BatchOutcome::Committed);
+    assert!(world.rows().is_empty(), "nothing of them is left");
+}
+
 #[test]
 fn nothing_of_a_cancelled_or_replaced_timer_commits_afterwards() {
     for state in [

@@ -22,6 +22,7 @@ fn every_verb_can_be_spawned() {
     assert_send(timers.list(partition, &query));
     assert_send(timers.cancel(partition, KIND, &reference, None));
     assert_send(timers.cancel_unless_claimed(partition, KIND, &reference, None));
+    assert_send(timers.plan_cancel(partition, KIND, &reference));
     assert_send(timers.update(partition, KIND, &reference, Change::default(), None));
     assert_send(timers.fire_now(partition, KIND, &reference));
     assert_send(timers.lanes(partition));

@@ -14,11 +14,11 @@ interface Row extends Record<string, SqlStorageValue> {
   readonly attempt: number;
 }
 
-/** As many as the package fires in a tick with these settings. */
-const BATCH = 128;
 const ATTEMPTS_MAX = 20;
 
 export class ByHand extends Side {
+  /** Timers of one alarm: as many as the package fires in a tick. */
+  protected readonly batch: number = 128;
   #alarm: number | null | undefined;
   #isHeld = false;
   readonly #handlers: Record<string, Handler> = {
@@ -47,7 +47,7 @@ export class ByHand extends Side {
           .exec<Row>(
             "SELECT id, generation, kind, due_at, payload, attempt FROM timers WHERE next_at <= ? ORDER BY next_at LIMIT ?",
             Date.now(),
-            BATCH,
+            this.batch,
           )
           .toArray();
     for (const row of due) {
@@ -153,4 +153,9 @@ export class ByHand extends Side {
   protected override left(): number {
     return this.sql.exec<{ n: number }>("SELECT COUNT(*) AS n FROM timers").one().n;
   }
+}
+
+/** With as many in one alarm as the package fires in all its ticks; nobody is let in between. */
+export class ByHandAtLength extends ByHand {
+  protected override readonly batch = 16 * 128;
 }

@@ -1,5 +1,5 @@
 // Both sides in one worker; and the time that the package takes to be loaded.
-export { ByHand } from "./by-hand.js";
+export { ByHand, ByHandAtLength } from "./by-hand.js";
 export { Cold } from "./cold.js";
 export { WithDefaults, WithDueline, WithGroups } from "./with-dueline.js";
 

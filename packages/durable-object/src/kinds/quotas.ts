@@ -1,7 +1,7 @@
 import { time, whole } from "../checks.js";
 import { DuelineError } from "../errors.js";
 import type { Hook } from "../host.js";
-import { shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
+import { effectsOf, optionsOf, shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
 
 const NAME_BYTES_MAX = 64;
 const COUNTERS_MAX = 4;
@@ -71,10 +71,10 @@ export class Quotas extends Verbs {
   ): Promise<Charge> {
     const window = this.#windowOf(name);
     const counters = countersOf("an amount", amounts);
-    const limits = limitsOf(options.limits, amounts.length);
+    const limits = limitsOf(optionsOf("the options", options).limits, amounts.length);
     const done = await this.verb<CoreOf<Charge>>(
       (core, effects) => core.quotaCharge(name, window, counters, limits, effects),
-      options.effects,
+      effectsOf(options),
     );
     return { ...done, used: Array.from(done.used) } as Charge;
   }
@@ -117,8 +117,9 @@ export function coreQuotas(quotas: QuotaOptions): { settings: boolean; hooks: Re
 }
 
 function windowsOf(quotas: QuotaOptions): ReadonlyMap<string, number> {
-  const windows = Object.entries(quotas).map(([name, quota]): [string, number] => {
-    const window = whole(`the window of the quota \`${name}\``, quota.window, WINDOW_MS_MIN, WINDOW_MS_MAX);
+  const windows = Object.entries(optionsOf("quotas", quotas)).map(([name, quota]): [string, number] => {
+    const given = optionsOf(`the quota \`${name}\``, quota).window;
+    const window = whole(`the window of the quota \`${name}\``, given, WINDOW_MS_MIN, WINDOW_MS_MAX);
     if (window === undefined) {
       throw new DuelineError("invalid", `the quota \`${name}\` has no \`window\``);
     }

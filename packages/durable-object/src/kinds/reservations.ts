@@ -3,12 +3,20 @@ import { DuelineError, textOf } from "../errors.js";
 import type { Hook } from "../host.js";
 import type { Effects } from "../outcomes.js";
 import { decodeName, decodePayload, encodePayload } from "../payload.js";
-import { shortName, shortText, Verbs, type Call, type WithEffects } from "./verbs.js";
+import {
+  effectsOf,
+  optionalFunction,
+  optionsOf,
+  shortName,
+  shortText,
+  Verbs,
+  type Call,
+  type WithEffects,
+} from "./verbs.js";
 
 const ID_BYTES_MAX = 96;
 const DETAIL_BYTES_MAX = 32 * 1024;
 const REASON_BYTES_MAX = 255;
-const OUTBOX_BYTES_MAX = 64;
 
 /** A reservation, as it stands. */
 export interface Reservation {
@@ -43,7 +51,7 @@ export interface ReservationTerms extends WithEffects {
    * end and the id is free at once. Without it, it stays until it is forgotten.
    */
   readonly keepFor?: number;
-  /** The outbox that is told of the end, 1 to 64 bytes. */
+  /** One of the object's outboxes, which is told of the end in the commit of that. */
   readonly outbox?: string;
   /** JSON, bytes or nothing: at most 32 KiB as it is stored. */
   readonly detail?: unknown;
@@ -103,22 +111,28 @@ interface WithSerial {
  * `deadline` the object's alarm abandons what nobody has settled.
  */
 export class Reservations extends Verbs {
+  readonly #outboxes: ReadonlySet<string>;
+
   /** @internal */
-  constructor(call: Call, isThere: boolean) {
+  constructor(call: Call, isThere: boolean, outboxes: object = {}) {
     super(call, "reservations", isThere);
+    this.#outboxes = new Set(Object.keys(outboxes));
   }
 
   /** Reserves. Effects are done if there was none of this id. */
   async reserve(id: string, terms: ReservationTerms): Promise<Reserving> {
     const of = idOf(id);
-    const within = span("commitWithin", terms.commitWithin);
-    const skew = terms.skew === undefined ? undefined : span("skew", terms.skew);
-    const keepFor = terms.keepFor === undefined ? undefined : span("keepFor", terms.keepFor);
-    const outbox = terms.outbox === undefined ? undefined : shortName("the name of an outbox", terms.outbox, OUTBOX_BYTES_MAX);
-    const detail = detailOf(terms.detail);
+    const { commitWithin, outbox, ...wanted } = optionsOf("the terms of a reservation", terms);
+    const within = span("commitWithin", commitWithin);
+    const skew = wanted.skew === undefined ? undefined : span("skew", wanted.skew);
+    const keepFor = wanted.keepFor === undefined ? undefined : span("keepFor", wanted.keepFor);
+    const detail = detailOf(wanted.detail);
+    if (outbox !== undefined && !this.#outboxes.has(outbox)) {
+      throw new DuelineError("unknown_kind", `this object has no outbox \`${String(outbox)}\`: name it in \`builtIns\``);
+    }
     const done = await this.verb<CoreDone>(
       (core, effects) => core.reservationReserve(of, within, skew, keepFor, outbox, detail, effects),
-      terms.effects,
+      wanted.effects,
     );
     return shown(done) as Reserving;
   }
@@ -126,10 +140,10 @@ export class Reservations extends Verbs {
   /** Commits it, if its time is not over. Effects are done if that is `settled`. */
   async commit(id: string, options: WithSerial & WithEffects): Promise<Settlement> {
     const of = idOf(id);
-    const serial = serialOf(options.serial);
+    const { serial } = ofOne(options);
     const done = await this.verb<CoreDone>(
       (core, effects) => core.reservationCommit(of, serial, effects),
-      options.effects,
+      effectsOf(options),
     );
     return shown(done) as Settlement;
   }
@@ -137,11 +151,11 @@ export class Reservations extends Verbs {
   /** Gives it up, at any time while it is pending. The reason has at most 255 bytes. */
   async abort(id: string, options: WithSerial & { readonly reason: string } & WithEffects): Promise<Settlement> {
     const of = idOf(id);
-    const serial = serialOf(options.serial);
+    const { serial } = ofOne(options);
     const reason = shortText("the reason of an abort", options.reason, REASON_BYTES_MAX);
     const done = await this.verb<CoreDone>(
       (core, effects) => core.reservationAbort(of, serial, reason, effects),
-      options.effects,
+      effectsOf(options),
     );
     return shown(done) as Settlement;
   }
@@ -155,12 +169,12 @@ export class Reservations extends Verbs {
     options: WithSerial & { readonly detail: unknown; readonly commitWithin: number } & WithEffects,
   ): Promise<Settlement> {
     const of = idOf(id);
-    const serial = serialOf(options.serial);
+    const { serial } = ofOne(options);
     const within = span("commitWithin", options.commitWithin);
     const detail = detailOf(options.detail);
     const done = await this.verb<CoreDone>(
       (core, effects) => core.reservationExtend(of, serial, detail, within, effects),
-      options.effects,
+      effectsOf(options),
     );
     return shown(done) as Settlement;
   }
@@ -168,7 +182,7 @@ export class Reservations extends Verbs {
   /** Takes away one that has ended, before its time or because it has none: its id is free. */
   async forget(id: string, options: WithSerial): Promise<Forgetting> {
     const of = idOf(id);
-    const serial = serialOf(options.serial);
+    const { serial } = ofOne(options);
     return shown(await this.verb<CoreDone>((core) => core.reservationForget(of, serial))) as Forgetting;
   }
 
@@ -181,15 +195,11 @@ export class Reservations extends Verbs {
 }
 
 /** Reservations' options as the core reads them, and what it asks. */
-export function coreReservations({ onAbandon }: ReservationOptions): {
-  settings: object;
-  hooks: Record<string, Hook>;
-} {
+export function coreReservations(given: ReservationOptions): { settings: object; hooks: Record<string, Hook> } {
+  const { onAbandon } = optionsOf("reservations", given);
+  optionalFunction("onAbandon", onAbandon);
   if (onAbandon === undefined) {
     return { settings: { hasOnAbandon: false }, hooks: {} };
-  }
-  if (typeof onAbandon !== "function") {
-    throw new DuelineError("invalid", "`onAbandon` is a function");
   }
   const ask: Hook = async (reservation, keep) => keep(await onAbandon(reservationOf(reservation as CoreReservation)));
   return { settings: { hasOnAbandon: true }, hooks: { "reservation.abandon": ask } };
@@ -199,8 +209,9 @@ function idOf(id: unknown): string {
   return shortName("the id of a reservation", id, ID_BYTES_MAX);
 }
 
-function serialOf(serial: unknown): string {
-  return text("the serial of a reservation", serial);
+/** Options that name a serial. */
+function ofOne(options: WithSerial): WithSerial {
+  return { serial: text("the serial of a reservation", optionsOf("the options", options).serial) };
 }
 
 function detailOf(detail: unknown): Uint8Array {

@@ -46,7 +46,7 @@ export abstract class Verbs {
   }
 }
 
-/** A name of the application's: 1 to 256 bytes of UTF-8, if no other limit is given. */
+/** A name of the application's: 1 to 256 bytes of UTF-8, or up to another bound. */
 export function shortName(what: string, value: unknown, bytesMax = NAME_BYTES_MAX): string {
   if (typeof value !== "string" || value === "" || !value.isWellFormed()) {
     throw new DuelineError("invalid", `${what} is a well-formed string of at least one character`);
@@ -64,4 +64,25 @@ export function shortText(what: string, value: unknown, bytesMax: number): strin
     throw new DuelineError("invalid", `${what} has at most ${bytesMax} bytes of UTF-8, this one ${bytes}`);
   }
   return value;
+}
+
+/** Options, which must be an object before they are looked into. */
+export function optionsOf<T extends object>(what: string, options: T): T {
+  if (typeof options !== "object" || options === null) {
+    throw new DuelineError("invalid", `${what}: an object is wanted, not ${String(options)}`);
+  }
+  return options;
+}
+
+/** The effects that go with a verb, if there are some. */
+export function effectsOf(options: WithEffects): Effects | undefined {
+  return optionsOf("the options", options).effects;
+}
+
+/** Whether a function was given. */
+export function optionalFunction(what: string, value: unknown): boolean {
+  if (value !== undefined && typeof value !== "function") {
+    throw new DuelineError("invalid", `\`${what}\` is a function, not ${String(value)}`);
+  }
+  return value !== undefined;
 }

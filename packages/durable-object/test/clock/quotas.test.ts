@@ -183,6 +183,9 @@ it("arguments are looked at", async () => {
   for (const limits of [[], [1], [1, 2, 3, 4, 5], [1, -1], [1, 1.5], [1, 2 ** 53], [1, undefined], [1, -Infinity], 1, null]) {
     await refused(quotas.charge("api", [1, 1], { limits: limits as number[] }));
   }
+  for (const options of [null, 7] as never[]) {
+    await refused(quotas.charge("api", [1], options));
+  }
   for (const at of [-1, Number.NaN, Infinity, 10 ** 15, new Date(Number.NaN)]) {
     await refused(quotas.total("api", at), "due_out_of_range");
   }
@@ -201,6 +204,9 @@ it("an object without quotas says so, and options are looked at", async () => {
   await assert.rejects(bare.instance.quotas.usage("api"), code("unknown_kind"));
   for (const window of [999, 34_560_000_001, 1_000.5, Number.NaN, "1000", undefined]) {
     await assert.rejects(TestObject.open(clock, withQuotas({ quotas: { api: { window } } })), code("invalid"));
+  }
+  for (const quotas of [7, { api: 7 }, { api: null }]) {
+    await assert.rejects(TestObject.open(clock, withQuotas({ quotas })), code("invalid"));
   }
   for (const name of ["", "x".repeat(65)]) {
     await assert.rejects(TestObject.open(clock, withQuotas({ quotas: { [name]: { window: 1_000 } } })), code("invalid"));

@@ -16,6 +16,7 @@ type OnAbandon = (reservation: Reservation) => Effects | void | Promise<Effects 
 
 let onAbandon: OnAbandon;
 let asked: Reservation[] = [];
+let told: [id: string, payload: unknown][] = [];
 
 class Hall extends TimerObject<Record<string, never>> {
   constructor(ctx: DurableObjectState, env: unknown) {
@@ -33,6 +34,7 @@ class Hall extends TimerObject<Record<string, never>> {
           return onAbandon(reservation);
         },
       },
+      outboxes: { ends: async ({ id, payload }) => void told.push([id, payload]) },
     };
   }
   get reservations(): Reservations {
@@ -54,6 +56,7 @@ const code = (code: string) => (error: unknown) => (error as { code?: string }).
 beforeEach(async () => {
   onAbandon = ({ id }) => hall.instance.log(`${id} abandoned`);
   asked = [];
+  told = [];
   clock = TestClock.install();
   hall = await TestObject.open(clock, Hall);
 });
@@ -309,14 +312,39 @@ describe("onAbandon", () => {
   });
 });
 
-it("an end is told to its outbox with the end itself", async () => {
-  const { reservations } = hall.instance;
-  const { serial } = (await reservations.reserve("12A", { commitWithin: 1_000, outbox: "ends" })).reservation;
-  const timers = async () => (await hall.instance.counts()).map(({ timers }) => timers);
-  assert.deepEqual(await timers(), [1]);
-  await reservations.commit("12A", { serial });
-  // The timer of the reservation, and that of the outbox.
-  assert.deepEqual(await timers(), [1, 1]);
+describe("the outbox of a reservation", () => {
+  it("is told of each end once, with the end itself", async () => {
+    const { reservations } = hall.instance;
+    const terms = { commitWithin: 1_000, outbox: "ends" };
+    const { serial } = (await reservations.reserve("12A", { ...terms, detail: { holder: "ann" } })).reservation;
+    await reservations.reserve("12B", terms);
+    const { serial: other } = (await reservations.reserve("12C", { ...terms, keepFor: 0 })).reservation;
+    const committedAt = clock.now;
+    await reservations.commit("12A", { serial });
+    await reservations.commit("12A", { serial });
+    await reservations.abort("12C", { serial: other, reason: "no" });
+    await clock.advance(60_000);
+    const messages = told.map(([, payload]) => payload as { reservation: string });
+    messages.sort((a, b) => a.reservation.localeCompare(b.reservation));
+    const { endedAt, serial: third } = (await reservations.get("12B")) ?? assert.fail();
+    assert.deepEqual(messages, [
+      { reservation: "12A", serial, end: "committed", ended_at_ms: committedAt, detail: '{"holder":"ann"}' },
+      { reservation: "12B", serial: third, end: "abandoned", ended_at_ms: endedAt },
+      { reservation: "12C", serial: other, end: "aborted", reason: "no", ended_at_ms: committedAt },
+    ]);
+    assert.equal(new Set(told.map(([id]) => id)).size, 3);
+  });
+
+  it("is told nothing of an end whose effects throw", async () => {
+    const { reservations } = hall.instance;
+    const { serial } = (await reservations.reserve("12A", { commitWithin: 60_000, outbox: "ends" })).reservation;
+    const effects = (): void => {
+      throw new RangeError("no");
+    };
+    await assert.rejects(reservations.commit("12A", { serial, effects }), RangeError);
+    await clock.advance(50_000);
+    assert.deepEqual(told, []);
+  });
 });
 
 it("arguments are looked at", async () => {
@@ -347,8 +375,15 @@ it("arguments are looked at", async () => {
     await refused(reservations.reserve("12A", { ...terms, keepFor: span }), "due_out_of_range");
   }
   await refused(reservations.reserve("12A", { commitWithin: 253_402_300_799_999 }), "invalid");
-  for (const outbox of ["", "x".repeat(65), 7] as string[]) {
-    await refused(reservations.reserve("12A", { ...terms, outbox }), "invalid");
+  for (const outbox of ["", "other", 7, null] as string[]) {
+    await refused(reservations.reserve("12A", { ...terms, outbox }), "unknown_kind");
+  }
+  for (const options of [undefined, null, 7] as never[]) {
+    await refused(reservations.reserve("12A", options), "invalid");
+    await refused(reservations.commit("12A", options), "invalid");
+    await refused(reservations.abort("12A", options), "invalid");
+    await refused(reservations.extend("12A", options), "invalid");
+    await refused(reservations.forget("12A", options), "invalid");
   }
   await refused(reservations.reserve("12A", { ...terms, detail: "x".repeat(32_767) }), "payload_too_large");
   await refused(reservations.reserve("12A", { ...terms, detail: () => 1 }), "payload_not_serializable");
@@ -369,10 +404,12 @@ it("an object without reservations says so, and options are looked at", async ()
   }
   const bare = await TestObject.open(clock, Bare);
   await assert.rejects(bare.instance.reservations.get("12A"), code("unknown_kind"));
-  class Wrong extends Hall {
-    protected override builtIns(): BuiltIns {
-      return { reservations: { onAbandon: 7 as never } };
+  for (const reservations of [{ onAbandon: 7 }, 7]) {
+    class Wrong extends Hall {
+      protected override builtIns(): BuiltIns {
+        return { reservations } as never;
+      }
     }
+    await assert.rejects(TestObject.open(clock, Wrong), code("invalid"));
   }
-  await assert.rejects(TestObject.open(clock, Wrong), code("invalid"));
 });

@@ -7,8 +7,9 @@ import { Workerd } from "./workerd.js";
 
 const TIMERS = 100_000;
 const PAGE = 5_000;
-/** The default budget of a tick. */
+/** The default budget of a tick, and the most ticks of an alarm that is behind. */
 const FIRED_MAX = 128;
+const TICKS_MAX = 16;
 /** As many scheduled in between; each waits a day. */
 const BETWEEN = 50;
 
@@ -61,12 +62,12 @@ describe("a backlog", () => {
     assert.equal(await object.call("twice"), 0);
     assert.equal(await object.call("left"), scheduled);
     const alarms = await object.call<Alarm[]>("alarms");
-    const above = alarms.filter(({ ticks, fired }) => ticks !== 1 || fired > FIRED_MAX);
+    const above = alarms.filter(({ ticks, fired }) => ticks > TICKS_MAX || fired > ticks * FIRED_MAX);
     assert.deepEqual(above, []);
     assert.equal(alarms.reduce((sum, { fired }) => sum + fired, 0), TIMERS);
     const lengths = alarms.map(({ began, ended }) => ended - began);
     assert.ok(Math.max(...lengths) < 30_000, "an alarm took longer than a tick may");
-    // The client saw the backlog at many heights: it was let in between the alarms. It asks without a pause, so
+    // The client saw the backlog at many heights: it was let in between the ticks. It asks without a pause, so
     // a fast machine, which drains sooner, also answers it sooner.
     assert.ok(seen.size >= 10, `answers at ${seen.size} heights of the backlog`);
     assert.equal(scheduled, BETWEEN);

@@ -129,11 +129,14 @@ export class Workerd {
     this.#options = { ...this.#options, entry } as WorkerdOptions;
   }
 
-  /** Starts it over the data there is. */
-  async start(): Promise<void> {
+  /** Starts it over the data there is, with this beside the environment of the tests. */
+  async start(environment: Readonly<Record<string, string>> = {}): Promise<void> {
     this.#port = await freePort();
     const written = join(PACKAGE, "dist-test", `workerd-${process.pid}-${this.#port}.capnp`);
-    const child = spawn(binary(), ["serve", ...this.#words(written)], { stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(binary(), ["serve", ...this.#words(written)], {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, ...environment },
+    });
     this.#process = child;
     running.add(child);
     child.once("exit", () => running.delete(child));

@@ -20,29 +20,45 @@ function over<T extends object>(target: T, replaced: Readonly<Record<string, unk
   });
 }
 
+/** A statement's cursor, which counts while it is read. */
+type Cursor = SqlStorageCursor<Record<string, SqlStorageValue>>;
+
+/** The object's state, with whoever is told of each statement, and of each alarm that is set or deleted. */
+export function countingState(
+  ctx: DurableObjectState,
+  executed: (cursor: Cursor) => void,
+  alarm: () => void = () => undefined,
+): DurableObjectState {
+  const { storage } = ctx;
+  const exec = (statement: string, ...bindings: unknown[]): Cursor => {
+    const cursor = storage.sql.exec(statement, ...bindings);
+    executed(cursor);
+    return cursor;
+  };
+  const setAlarm = (at: number | Date): Promise<void> => {
+    alarm();
+    return storage.setAlarm(at);
+  };
+  const deleteAlarm = (): Promise<void> => {
+    alarm();
+    return storage.deleteAlarm();
+  };
+  const sql = over(storage.sql, { exec });
+  return over(ctx, { storage: over(storage, { sql, setAlarm, deleteAlarm }) });
+}
+
 /** Counts what is done through its `ctx`. */
 export class Counting {
   readonly ctx: DurableObjectState;
-  #cursors: SqlStorageCursor<Record<string, SqlStorageValue>>[] = [];
+  #cursors: Cursor[] = [];
   #alarms = 0;
 
   constructor(ctx: DurableObjectState) {
-    const { storage } = ctx;
-    const exec = (statement: string, ...bindings: unknown[]) => {
-      const cursor = storage.sql.exec(statement, ...bindings);
-      this.#cursors.push(cursor);
-      return cursor;
-    };
-    const setAlarm = (at: number | Date): Promise<void> => {
-      this.#alarms += 1;
-      return storage.setAlarm(at);
-    };
-    const deleteAlarm = (): Promise<void> => {
-      this.#alarms += 1;
-      return storage.deleteAlarm();
-    };
-    const sql = over(storage.sql, { exec });
-    this.ctx = over(ctx, { storage: over(storage, { sql, setAlarm, deleteAlarm }) });
+    this.ctx = countingState(
+      ctx,
+      (cursor) => this.#cursors.push(cursor),
+      () => (this.#alarms += 1),
+    );
   }
 
   /** What work costs. Cursors count while they are read, so they are asked behind it. */

@@ -60,7 +60,7 @@ impl ObjectCore {
             hold = hold.actor_max(time_of(open_max));
         }
         self.verb(move |scheduling| {
-            Box::pin(committed(
+            committed(
                 scheduling,
                 effects,
                 move |Scheduling { partition, .. }| {
@@ -70,7 +70,7 @@ impl ObjectCore {
                         Ok(change(planned, of_opened))
                     })
                 },
-            ))
+            )
         })
     }
 
@@ -186,17 +186,13 @@ impl ObjectCore {
     pub fn ticket_retry(&self, id: String) -> Promise {
         let tickets = self.tickets(None);
         self.verb(move |scheduling| {
-            Box::pin(committed(
-                scheduling,
-                None,
-                move |Scheduling { partition, .. }| {
-                    let (tickets, id) = (tickets.clone(), id.clone());
-                    Box::pin(async move {
-                        let planned = tickets?.plan_retry(&partition, id.parse()?).await?;
-                        Ok(change(planned, |is_there| JsValue::from_bool(*is_there)))
-                    })
-                },
-            ))
+            committed(scheduling, None, move |Scheduling { partition, .. }| {
+                let (tickets, id) = (tickets.clone(), id.clone());
+                Box::pin(async move {
+                    let planned = tickets?.plan_retry(&partition, id.parse()?).await?;
+                    Ok(change(planned, |is_there| JsValue::from_bool(*is_there)))
+                })
+            })
         })
     }
 
@@ -205,7 +201,7 @@ impl ObjectCore {
     pub fn ticket_discard(&self, id: String, effects: Option<f64>) -> Promise {
         let tickets = self.tickets(effects);
         self.verb(move |scheduling| {
-            Box::pin(committed(
+            committed(
                 scheduling,
                 effects,
                 move |Scheduling { partition, .. }| {
@@ -220,7 +216,7 @@ impl ObjectCore {
                         }))
                     })
                 },
-            ))
+            )
         })
     }
 
@@ -256,7 +252,7 @@ impl ObjectCore {
     ) -> Promise {
         let tickets = self.tickets(effects);
         self.verb(move |scheduling| {
-            Box::pin(committed(
+            committed(
                 scheduling,
                 effects,
                 move |Scheduling { partition, .. }| {
@@ -266,7 +262,7 @@ impl ObjectCore {
                         Ok(change(planned, of_changed))
                     })
                 },
-            ))
+            )
         })
     }
 }

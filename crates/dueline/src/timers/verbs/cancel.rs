@@ -17,6 +17,18 @@ pub struct Cancelled {
     pub generation: u64,
 }
 
+/// Removes a name and the row that it points at, as it was read.
+fn removal(entry: &NameEntry) -> Batch {
+    let key = entry.name.encode();
+    let batch = Batch::new()
+        .require_equals(key.clone(), entry.value.clone())
+        .delete(key);
+    if planted(Mutant::CancelLeavesRow) {
+        return batch;
+    }
+    batch.delete(entry.target())
+}
+
 impl Timers {
     /// Removes the timer of this name, whatever its state, dead included. `None` if there is none.
     ///
@@ -62,6 +74,25 @@ impl Timers {
         .await
     }
 
+    /// Plans a cancel: reads the name, and returns the batch to append. It removes the timer, whatever its
+    /// state, dead included; where there is none it requires that there is none still.
+    ///
+    /// # Errors
+    /// `Invalid` for kind 0 or a reference over 512 bytes, and what the store says.
+    pub async fn plan_cancel(
+        &self,
+        partition: &Partition,
+        kind: TimerKind,
+        reference: &Bytes,
+    ) -> Result<Batch, TimerError> {
+        let name = name_key(kind, reference)?;
+        let seen = self.read_name(partition, &name).await?;
+        Ok(match seen {
+            Some(entry) => removal(&entry),
+            None => Batch::new().require_absent(name.encode()),
+        })
+    }
+
     async fn cancel_where(
         &self,
         partition: &Partition,
@@ -75,14 +106,7 @@ impl Timers {
                 return Ok(None);
             };
             check(&entry)?;
-            let key = name.encode();
-            let mut batch = Batch::new()
-                .require_equals(key.clone(), entry.value.clone())
-                .delete(key);
-            if !planted(Mutant::CancelLeavesRow) {
-                batch = batch.delete(entry.target());
-            }
-            match self.commit(partition, batch).await? {
+            match self.commit(partition, removal(&entry)).await? {
                 Commit::Written => {
                     return Ok(Some(Cancelled {
                         state: entry.state(),
