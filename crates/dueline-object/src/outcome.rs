@@ -2,9 +2,7 @@
 
 use bytes::Bytes;
 use dueline::store::{Batch, Partition};
-use dueline::timers::{
-    DueTimer, Fired, HandlerError, Policy, Timer, TimerCtx, TimerError, TimerKind, Timers,
-};
+use dueline::timers::{DueTimer, Fired, HandlerError, Policy, Timer, TimerCtx, TimerKind, Timers};
 use dueline_worker::effect_mark;
 use wasm_bindgen::prelude::*;
 
@@ -79,20 +77,20 @@ impl Scheduling {
         let mut batch = marked(outcome.effects());
         for wanted in outcome.schedules().iter().flat_map(js_sys::Array::iter) {
             let wanted: Wanted = wanted.unchecked_into();
-            let (kind, reference, policy) = (wanted.kind(), wanted.reference(), wanted.policy());
-            let planned = if policy == "cancel" {
-                let (kind, name) = (TimerKind(kind), Bytes::from(reference));
-                let planned = self.timers.plan_cancel(&self.partition, kind, &name);
-                planned.await?
+            let payload = wanted.payload().to_vec();
+            let timer = timer_of(
+                wanted.kind(),
+                wanted.reference(),
+                wanted.is_named(),
+                wanted.due_at(),
+                payload,
+            );
+            let policy = policy_of(wanted.policy());
+            let planned = self.timers.plan(&self.partition, &timer, policy).await?;
+            let planned = if wanted.policy() == CANCEL {
+                planned.into_cancel(&timer)?
             } else {
-                let policy = policy_of(&policy)?;
-                let payload = wanted.payload().to_vec();
-                let is_named = wanted.is_named();
-                let timer = timer_of(kind, reference, is_named, wanted.due_at(), payload);
-                self.timers
-                    .plan(&self.partition, &timer, policy)
-                    .await?
-                    .batch
+                planned.batch
             };
             batch = batch.append(planned);
         }
@@ -131,13 +129,14 @@ pub(crate) fn timer_of(
     if is_named { timer.named() } else { timer }
 }
 
-pub(crate) fn policy_of(policy: &str) -> Result<Policy, TimerError> {
+/// In the place of a policy: the timer of the name is cancelled.
+const CANCEL: u8 = 3;
+
+/// The policy of a number, which the package has looked at.
+pub(crate) fn policy_of(policy: u8) -> Policy {
     match policy {
-        "replace" => Ok(Policy::Replace),
-        "keepEarliest" => Ok(Policy::KeepEarliest),
-        "ifAbsent" => Ok(Policy::IfAbsent),
-        _ => Err(TimerError::Invalid(
-            "a policy is `replace`, `keepEarliest` or `ifAbsent`".into(),
-        )),
+        0 => Policy::Replace,
+        1 => Policy::KeepEarliest,
+        _ => Policy::IfAbsent,
     }
 }

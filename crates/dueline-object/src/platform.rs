@@ -170,9 +170,9 @@ extern "C" {
     #[wasm_bindgen(method, getter)]
     pub fn payload(this: &Wanted) -> Uint8Array;
 
-    /// `replace`, `keepEarliest`, `ifAbsent`; or `cancel`, which has no due and no payload.
+    /// 0 to replace, 1 to keep the earliest, 2 if there is none; 3 to cancel, without a due and a payload.
     #[wasm_bindgen(method, getter)]
-    pub fn policy(this: &Wanted) -> String;
+    pub fn policy(this: &Wanted) -> u8;
 
     /// How a kind is run.
     pub type KindOptions;

@@ -31,7 +31,7 @@ impl ObjectCore {
         is_named: bool,
         due_at: f64,
         payload: Vec<u8>,
-        policy: String,
+        policy: u8,
         if_match: Option<String>,
     ) -> Promise {
         let timer = timer_of(kind, reference, is_named, due_at, payload);
@@ -44,7 +44,7 @@ impl ObjectCore {
                             .await?
                     }
                     None => {
-                        let policy = policy_of(&policy)?;
+                        let policy = policy_of(policy);
                         timers.schedule(&partition, timer, policy).await?
                     }
                 };

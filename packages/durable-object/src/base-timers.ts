@@ -4,7 +4,7 @@ import type { Engine } from "./engine.js";
 import { DuelineError } from "./errors.js";
 import type { ObjectCore } from "./generated/dueline_object.js";
 import type { Handlers } from "./handlers.js";
-import { ObjectHost, type BuiltIn, type CoreWanted } from "./host.js";
+import { ObjectHost, type BuiltIn } from "./host.js";
 import { Log } from "./log.js";
 import { Opened } from "./opened.js";
 import { OwnAlarm } from "./own-alarm.js";
@@ -24,6 +24,7 @@ import type {
   When,
 } from "./types.js";
 import { kindCounts, timerView, type CoreCounts, type CoreView } from "./views.js";
+import type { CoreWanted } from "./wanted.js";
 import { weakly } from "./weak-host.js";
 
 /** What the timers of an object are made of. */
@@ -236,7 +237,7 @@ export abstract class BaseTimers<P extends Payloads = Payloads> {
     if (this.#host?.isInEffects === true) {
       throw new DuelineError(
         "in_effects",
-        "effects run inside a transaction: return `schedule` beside them to schedule with it",
+        "effects run inside a transaction: return `schedule` or `cancel` beside them",
       );
     }
     const opened = await this.#whenOpen();

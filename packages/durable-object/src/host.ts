@@ -7,11 +7,9 @@ import type { Log } from "./log.js";
 import { Outcome, type CancelWith, type Effects, type FollowUp, type Together } from "./outcomes.js";
 import { decodeName, decodePayload, encodePayload, shownPayload } from "./payload.js";
 import { Running } from "./running.js";
-import type { Payloads, Policy } from "./types.js";
+import type { Payloads } from "./types.js";
+import { atMost, CANCEL, NOTHING, once, policyNumber, type CoreWanted } from "./wanted.js";
 
-const FOLLOW_UPS_MAX = 20;
-const POLICIES: readonly Policy[] = ["replace", "keepEarliest", "ifAbsent"];
-const NOTHING = new Uint8Array();
 const TIMEOUT_MS_MAX = 2 ** 31 - 1;
 /** What a kind has that does not say otherwise. */
 const ATTEMPTS = 20;
@@ -37,16 +35,6 @@ export type CoreTimer = [
   generation: bigint,
   lastError: string | undefined,
 ];
-
-/** A timer to be scheduled or cancelled, as the core reads it. */
-export interface CoreWanted {
-  readonly kind: number;
-  readonly reference: string;
-  readonly isNamed: boolean;
-  readonly dueAt: number;
-  readonly payload: Uint8Array;
-  readonly policy: Policy | "cancel";
-}
 
 /** An outcome, as the core reads it. */
 interface CoreOutcome {
@@ -382,6 +370,7 @@ export class ObjectHost {
       ...atMost("scheduled", schedule).map((timer) => this.wanted(timer)),
       ...atMost("cancelled", cancel).map((timer) => this.#unwanted(timer)),
     ];
+    once(schedules);
     const given = dead === undefined ? {} : { dead };
     return {
       ...(effects === undefined ? {} : { effects: this.#effects.keep(kind, effects, { run, ...given }) }),
@@ -393,7 +382,7 @@ export class ObjectHost {
   /** A timer to be cancelled, of a kind that has, or had, a handler. */
   #unwanted(timer: CancelWith<Payloads>): CoreWanted {
     const [kind, reference] = [this.number(timer.kind), nameOf(timer.name)];
-    return { kind, reference, isNamed: true, dueAt: 0, payload: NOTHING, policy: "cancel" };
+    return { kind, reference, isNamed: true, dueAt: 0, payload: NOTHING, policy: CANCEL };
   }
 
   /** A timer to be scheduled; every misuse is an error here, before anything is written. */
@@ -406,16 +395,13 @@ export class ObjectHost {
     if (policy !== undefined && name === undefined) {
       throw new DuelineError("invalid", "`policy` is for a timer with a name");
     }
-    if (policy !== undefined && !POLICIES.includes(policy)) {
-      throw new DuelineError("invalid", `a policy is ${POLICIES.join(", ")}, not ${String(policy)}`);
-    }
     return {
       kind,
       reference: name === undefined ? "" : nameOf(name),
       isNamed: name !== undefined,
       dueAt: dueOf(timer),
       payload: encodePayload(timer.payload),
-      policy: policy ?? "replace",
+      policy: policyNumber(policy),
     };
   }
 
@@ -447,14 +433,6 @@ export class ObjectHost {
   shown(stored: Uint8Array): unknown {
     return shownPayload(stored);
   }
-}
-
-/** Timers that go with another, none or a list of them. */
-function atMost<T>(what: string, timers: readonly T[] = []): readonly T[] {
-  if (timers.length > FOLLOW_UPS_MAX) {
-    throw new DuelineError("invalid", `at most ${FOLLOW_UPS_MAX} timers are ${what} with another, not ${timers.length}`);
-  }
-  return timers;
 }
 
 /** Goes on with what a handler returned: at once, or behind its promise. */

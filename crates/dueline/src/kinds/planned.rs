@@ -5,7 +5,7 @@ use crate::timers::TimerError;
 ///
 /// Append [`batch`](Self::batch) to one of your own and apply that once: both commit or neither does. If
 /// a guard is lost that is not one of yours, plan again. Several plans may share a batch unless two of them
-/// write the same row of a built-in kind: every store refuses that as `Invalid`. To commit it alone there is
+/// write the same row: every store refuses that as `Invalid`. To commit it alone there is
 /// [`apply`](Self::apply).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "nothing happens until the batch is committed"]

@@ -30,8 +30,8 @@ fn validate_value(value: &Value) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Checks a batch: operations, then bytes, then each key and value in list order, then that no row of a
-/// built-in kind is written twice.
+/// Checks a batch: operations, then bytes, then each key and value in list order, then that no timer's name
+/// and no row of a built-in kind is written twice.
 ///
 /// # Errors
 /// `Invalid` with the figure, or with the key of the row.
@@ -70,8 +70,12 @@ pub fn validate_batch(batch: &Batch) -> Result<(), StoreError> {
 /// What the keys of the built-in kinds' rows begin with.
 pub(crate) const BUILT_IN_ROWS: [u8; 2] = [b'b', 0];
 
-/// Refuses a batch that writes a row of a built-in kind twice: two plans were made of one reading of it,
-/// their guards agree, and the later write would undo the earlier one, an outcome or a count with it.
+/// What the keys of the timers' names begin with.
+const NAME_ROWS: [u8; 2] = [crate::rows::class::NAME, 0];
+
+/// Refuses a batch that writes a name or a row of a built-in kind twice: two plans were made of one reading of
+/// it, their guards agree, and the later write would undo the earlier one, an outcome or a count with it, and
+/// leave a timer that its name does not know.
 fn validate_plans(batch: &Batch) -> Result<(), StoreError> {
     if planted(Mutant::PlansOverwriteEachOther) {
         return Ok(());
@@ -80,13 +84,12 @@ fn validate_plans(batch: &Batch) -> Result<(), StoreError> {
     let mut written: Vec<&Key> = Vec::new();
     for write in &batch.writes {
         let key = write.key();
-        if !key.starts_with(&BUILT_IN_ROWS) {
+        if !key.starts_with(&BUILT_IN_ROWS) && !key.starts_with(&NAME_ROWS) {
             continue;
         }
         if written.contains(&key) {
             return Err(StoreError::invalid(format!(
-                "two plans of a batch write the same row of a built-in kind, {}: commit one, then plan the \
-                 other",
+                "two plans of a batch write the same row, {}: commit one, then plan the other",
                 key.escape_ascii()
             )));
         }

@@ -48,9 +48,13 @@ fn a_cancel_removes_every_trace_whatever_the_state() {
     }
 }
 
-fn plan_cancel(world: &World) -> Batch {
-    let reference = reference_of("a");
-    block_on(world.timers.plan_cancel(&world.partition, KIND, &reference)).unwrap()
+/// Both ways to plan a cancel.
+fn plan_cancel(world: &World) -> [Batch; 2] {
+    let (timers, partition) = (&world.timers, &world.partition);
+    let alone = block_on(timers.plan_cancel(partition, KIND, &reference_of("a"))).unwrap();
+    let timer = Timer::new(KIND, "a").named();
+    let found = block_on(timers.plan(partition, &timer, Policy::IfAbsent)).unwrap();
+    [alone, found.into_cancel(&timer).unwrap()]
 }
 
 fn apply(world: &World, batch: Batch) -> BatchOutcome {
@@ -60,14 +64,15 @@ fn apply(world: &World, batch: Batch) -> BatchOutcome {
 #[test]
 fn a_planned_cancel_goes_with_the_batch_it_is_appended_to_whatever_the_state() {
     for state in TimerState::ALL {
-        let world = World::new();
-        world.put_in_state("a", state, 50_000);
-        let batch = Batch::new()
-            .put("state", "over")
-            .append(plan_cancel(&world));
-        assert_eq!(apply(&world, batch), BatchOutcome::Committed);
-        let keys: Vec<_> = world.rows().into_keys().collect();
-        assert_eq!(keys, ["state"], "{state}");
+        for way in 0..2 {
+            let world = World::new();
+            world.put_in_state("a", state, 50_000);
+            let planned = plan_cancel(&world)[way].clone();
+            let batch = Batch::new().put("state", "over").append(planned);
+            assert_eq!(apply(&world, batch), BatchOutcome::Committed);
+            let keys: Vec<_> = world.rows().into_keys().collect();
+            assert_eq!(keys, ["state"], "{state}");
+        }
     }
 }
 
@@ -78,12 +83,16 @@ fn a_planned_cancel_does_not_commit_over_what_it_has_not_seen() {
     world.schedule(Timer::new(KIND, "a").due_at(50_000).named());
     let replaced = plan_cancel(&world);
     world.schedule(Timer::new(KIND, "a").due_at(60_000).named());
-    for batch in [before, replaced] {
+    for batch in before.into_iter().chain(replaced) {
         let outcome = apply(&world, Batch::new().put("state", "over").append(batch));
         assert!(matches!(outcome, BatchOutcome::PreconditionFailed { .. }));
     }
-    assert_eq!(apply(&world, plan_cancel(&world)), BatchOutcome::Committed);
-    assert_eq!(apply(&world, plan_cancel(&world)), BatchOutcome::Committed);
+    // The first finds it, the next ones that it is gone.
+    for _ in 0..2 {
+        for batch in plan_cancel(&world) {
+            drop(apply(&world, batch));
+        }
+    }
     assert!(world.rows().is_empty(), "nothing of them is left");
 }
 

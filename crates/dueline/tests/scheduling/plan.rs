@@ -1,7 +1,7 @@
 //! Plans that commit together with the caller's state.
 
 use dueline::rows::{PauseKey, TimerKey, TimerRow, class};
-use dueline::store::{Batch, BatchOutcome, Key, NamespaceStore, Value};
+use dueline::store::{Batch, BatchOutcome, Key, NamespaceStore, StoreErrorKind, Value};
 use dueline::timers::{
     Explained, Plan, Policy, ScheduleOutcome, SeenName, Timer, TimerState, earliest_timer_put,
 };
@@ -212,4 +212,32 @@ fn the_earliest_timer_of_a_batch_is_what_it_makes_due() {
         None,
         "a removal makes nothing due"
     );
+}
+
+#[test]
+fn two_plans_of_one_name_do_not_share_a_batch() {
+    for state in [None, Some(TimerState::Pending), Some(TimerState::Dead)] {
+        let world = World::new();
+        if let Some(state) = state {
+            world.put_in_state("a", state, 60_000);
+        }
+        let before = world.rows();
+        let plan = || {
+            let timer = timer();
+            let plan = world.timers.plan(&world.partition, &timer, Policy::Replace);
+            block_on(plan).unwrap()
+        };
+        let cancel = || plan().into_cancel(&timer()).unwrap();
+        let mut pairs = vec![(plan().batch, plan().batch)];
+        if state.is_some() {
+            pairs.push((plan().batch, cancel()));
+            pairs.push((cancel(), plan().batch));
+        }
+        for (first, second) in pairs {
+            let batch = Batch::new().append(first).append(second);
+            let refused = block_on(world.memory.apply(&world.partition, batch)).unwrap_err();
+            assert_eq!(refused.kind(), StoreErrorKind::Invalid);
+            assert_eq!(world.rows(), before);
+        }
+    }
 }

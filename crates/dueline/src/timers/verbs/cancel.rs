@@ -29,6 +29,14 @@ fn removal(entry: &NameEntry) -> Batch {
     batch.delete(entry.target())
 }
 
+/// As [`removal`]; of a name without a timer it requires that there is none.
+pub(super) fn removal_of(name: &NameKey, seen: Option<&NameEntry>) -> Batch {
+    match seen {
+        Some(entry) => removal(entry),
+        None => Batch::new().require_absent(name.encode()),
+    }
+}
+
 impl Timers {
     /// Removes the timer of this name, whatever its state, dead included. `None` if there is none.
     ///
@@ -87,10 +95,7 @@ impl Timers {
     ) -> Result<Batch, TimerError> {
         let name = name_key(kind, reference)?;
         let seen = self.read_name(partition, &name).await?;
-        Ok(match seen {
-            Some(entry) => removal(&entry),
-            None => Batch::new().require_absent(name.encode()),
-        })
+        Ok(removal_of(&name, seen.as_ref()))
     }
 
     async fn cancel_where(

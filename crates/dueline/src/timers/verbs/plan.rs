@@ -1,3 +1,4 @@
+use super::cancel::removal_of;
 use super::commit::Tries;
 use super::draft::Draft;
 use super::named::NameEntry;
@@ -85,6 +86,17 @@ impl Plan {
     /// Says whose guard was lost: see [`PlanGuards::explain`].
     pub fn explain(&self, offset: usize, index: usize, observed: Option<Value>) -> Explained {
         self.guards.explain(offset, index, observed)
+    }
+
+    /// What to append to cancel the timer that the plan has found, in place of scheduling this one: as
+    /// [`Timers::plan_cancel`], for whoever plans both. `timer` is the one that was planned, by any policy.
+    ///
+    /// # Errors
+    /// What is stored does not decode.
+    pub fn into_cancel(self, timer: &Timer) -> Result<Batch, TimerError> {
+        let name = timer.name();
+        let seen = self.guards.seen.entry(&name)?;
+        Ok(removal_of(&name, seen.as_ref()))
     }
 }
 
