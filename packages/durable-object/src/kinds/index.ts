@@ -41,6 +41,7 @@ export type {
   TicketEnd,
   TicketOpening,
   TicketPage,
+  TicketRefusal,
   TicketSetAside,
 } from "./ticket.js";
 export type { TicketPlace, TicketRequest, Tickets, TicketsOf } from "./tickets.js";
