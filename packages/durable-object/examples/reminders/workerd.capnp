@@ -37,6 +37,7 @@ const main :Workerd.Worker = (
     (name = "@dueline/timer-object.js", esModule = embed "../../dist/timer-object.js"),
     (name = "@dueline/timers.js", esModule = embed "../../dist/timers.js"),
     (name = "@dueline/views.js", esModule = embed "../../dist/views.js"),
+    (name = "@dueline/wanted.js", esModule = embed "../../dist/wanted.js"),
     (name = "@dueline/weak-host.js", esModule = embed "../../dist/weak-host.js"),
     (name = "@dueline/generated/dueline_object.js", esModule = embed "../../dist/generated/dueline_object.js"),
     (name = "@dueline/generated/dueline_object_bg.wasm", wasm = embed "../../dist/generated/dueline_object_bg.wasm"),
