@@ -54,6 +54,7 @@ dueline_kindsuite::on_stores!(ticket_expiry;
     damaged_tickets_starve_nobody,
     the_verbs_refuse_a_damaged_row,
     a_discarded_ticket_is_counted_out,
+    repairs_commit_with_other_writes,
     a_counter_is_counted_anew,
     a_recount_holds_against_openings,
     a_damaged_row_of_a_ticket_set_aside_loses_nothing,

@@ -81,6 +81,13 @@ interface Run {
   readonly running: Running;
 }
 
+/** A run that returned effects. */
+interface Effective {
+  readonly run: Run;
+  /** Why its timer is given up with them, if it is. */
+  readonly dead: string | undefined;
+}
+
 /** What one object does for the core: its handlers, its effects, its waits. */
 export class ObjectHost {
   readonly #instance: Instance;
@@ -89,7 +96,14 @@ export class ObjectHost {
   readonly #numbers = new Map<string, number>();
   readonly #hooks: Readonly<Record<string, Hook>>;
   readonly #builtIn: BuiltIn | undefined;
-  readonly #effects: KeptEffects<Run>;
+  readonly #effects = new KeptEffects<Effective>({
+    done: ({ run, dead }) => {
+      if (dead !== undefined) {
+        this.#log.dead(run.due, "handler", dead);
+      }
+    },
+    failed: ({ run }, reason, thrown) => this.#failed(run, reason, thrown),
+  });
   readonly #runs = new Map<number, Run>();
   readonly #asked = new Map<number, Running>();
   readonly #log: Log;
@@ -98,10 +112,6 @@ export class ObjectHost {
   constructor(instance: Instance, identity: string, builtIn: BuiltIn | undefined, log: Log) {
     this.#instance = instance;
     this.#log = log;
-    this.#effects = new KeptEffects<Run>({
-      failed: (run, reason, thrown) => this.#failed(run, reason, thrown),
-      dead: (run, reason) => log.dead(run.due, "handler", reason),
-    });
     this.#identity = identity;
     this.#hooks = builtIn?.hooks ?? {};
     this.#builtIn = builtIn;
@@ -201,7 +211,7 @@ export class ObjectHost {
       if (typeof effects !== "function") {
         throw new DuelineError("bad_outcome", `\`${hook}\` returned neither nothing nor effects`);
       }
-      return this.#effects.keep(hook, checkedEffects(hook, effects), { verb });
+      return this.#effects.keepOfHook(hook, checkedEffects(hook, effects), verb);
     };
     try {
       const asked = this.#hooks[hook];
@@ -371,9 +381,8 @@ export class ObjectHost {
       ...atMost("cancelled", cancel).map((timer) => this.#unwanted(timer)),
     ];
     once(schedules);
-    const given = dead === undefined ? {} : { dead };
     return {
-      ...(effects === undefined ? {} : { effects: this.#effects.keep(kind, effects, { run, ...given }) }),
+      ...(effects === undefined ? {} : { effects: this.#effects.keep(kind, effects, { run, dead }) }),
       ...(schedules.length === 0 ? {} : { schedules }),
       ...this.#builtIn?.together(together),
     };

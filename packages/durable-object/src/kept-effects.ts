@@ -1,27 +1,20 @@
 import { DuelineError, textOf } from "./errors.js";
 import type { Effects } from "./outcomes.js";
 
-/** Whose effects they are. */
-interface Whose<R> {
-  /** The number of the verb that they are committed by; none if that is the alarm. */
-  readonly verb?: number | undefined;
-  /** The run that returned them. */
-  readonly run?: R;
-  /** Why its timer is given up with them, if it is. */
-  readonly dead?: string;
-}
-
 /** Effects that wait for their commit. */
-interface Kept<R> extends Omit<Whose<R>, "verb"> {
+interface Kept<Run> {
   readonly kind: string;
   readonly effects: Effects;
-  readonly verb: Verb | undefined;
+  /** The run of a handler that returned them, if one did. */
+  readonly run?: Run;
+  /** The verb that they are committed by; none if that is the alarm. */
+  readonly verb?: Verb | undefined;
 }
 
-/** Is told what became of a run's effects. */
-interface Told<R> {
-  failed(run: R | undefined, reason: string, thrown?: { readonly value: unknown }): void;
-  dead(run: R, reason: string): void;
+/** Who hears what became of the effects of a run. */
+interface Hearing<Run> {
+  done(run: Run): void;
+  failed(run: Run, reason: string, thrown?: { readonly value: unknown }): void;
 }
 
 /** A verb that is under way, and what is kept for it. */
@@ -38,15 +31,15 @@ interface Verb {
  * that hooks returned to it, and those of runs when the alarm is: a plan that lost a guard is made anew, and
  * its hooks are asked anew.
  */
-export class KeptEffects<R> {
-  readonly #kept = new Map<number, Kept<R>>();
+export class KeptEffects<Run> {
+  readonly #hearing: Hearing<Run>;
+  readonly #kept = new Map<number, Kept<Run>>();
   readonly #verbs = new Map<number, Verb>();
-  readonly #told: Told<R>;
   #last = 0;
   #isBusy = false;
 
-  constructor(told: Told<R>) {
-    this.#told = told;
+  constructor(hearing: Hearing<Run>) {
+    this.#hearing = hearing;
   }
 
   /** Whether effects are being done: the store is in the middle of a transaction. */
@@ -54,13 +47,15 @@ export class KeptEffects<R> {
     return this.#isBusy;
   }
 
-  /** Keeps effects for a commit of the alarm, or of a verb. */
-  keep(kind: string, effects: Effects, { verb, ...whose }: Whose<R>): number {
+  /** Keeps effects of a run for a commit of the alarm. */
+  keep(kind: string, effects: Effects, run: Run): number {
+    return this.#put({ kind, effects, run });
+  }
+
+  /** Keeps effects that a hook returned, for a commit of the verb of this number, or of the alarm. */
+  keepOfHook(hook: string, effects: Effects, verb: number | undefined): number {
     const of = verb === undefined ? undefined : this.#verbs.get(verb);
-    this.#last += 1;
-    this.#kept.set(this.#last, { kind, effects, verb: of, ...whose });
-    of?.numbers.push(this.#last);
-    return this.#last;
+    return this.#put({ kind: hook, effects, verb: of });
   }
 
   /** Runs a verb with the number of its effects. What they throw, or a hook that it asks, is its error. */
@@ -68,7 +63,7 @@ export class KeptEffects<R> {
     const number = this.#last + 1;
     const verb: Verb = { numbers: [] };
     this.#verbs.set(number, verb);
-    this.keep(kind, effects, { verb: number });
+    this.#put({ kind, effects, verb });
     try {
       return await run(number);
     } catch (error) {
@@ -104,30 +99,40 @@ export class KeptEffects<R> {
     if (found === undefined) {
       return "the effects of an earlier run are gone";
     }
+    const { run, verb } = found;
+    const failed = (reason: string, thrown?: { readonly value: unknown }): string => {
+      if (run !== undefined) {
+        this.#hearing.failed(run, reason, thrown);
+      }
+      return reason;
+    };
     this.#isBusy = true;
     try {
       const returned: unknown = found.effects();
       if (isThenable(returned)) {
         // What it goes on to do is beyond the transaction; its error is nobody's any more.
         Promise.resolve(returned).catch(() => undefined);
-        const reason = `effects_async: the effects of \`${found.kind}\` returned a promise; await before you return them`;
-        this.#told.failed(found.run, reason);
-        return reason;
+        return failed(`effects_async: the effects of \`${found.kind}\` returned a promise; await before you return them`);
       }
-      if (found.dead !== undefined && found.run !== undefined) {
-        this.#told.dead(found.run, found.dead);
+      if (run !== undefined) {
+        this.#hearing.done(run);
       }
       return undefined;
     } catch (thrown) {
-      if (found.verb !== undefined) {
-        found.verb.thrown = thrown;
+      if (verb !== undefined) {
+        verb.thrown = thrown;
       }
-      const reason = `the effects failed: ${textOf(thrown)}`;
-      this.#told.failed(found.run, reason, { value: thrown });
-      return reason;
+      return failed(`the effects failed: ${textOf(thrown)}`, { value: thrown });
     } finally {
       this.#isBusy = false;
     }
+  }
+
+  #put(kept: Kept<Run>): number {
+    this.#last += 1;
+    this.#kept.set(this.#last, kept);
+    kept.verb?.numbers.push(this.#last);
+    return this.#last;
   }
 }
 

@@ -5,7 +5,7 @@ use dueline::kinds::outcome_delivery::OUTCOME_DELIVERY;
 use dueline::kinds::ticket_expiry::{
     Counted, Hold, SetAside, TICKET_EXPIRY, Ticket, TicketEvent, TicketId,
 };
-use dueline::store::{Key, NamespaceStore, StoreErrorKind};
+use dueline::store::{Batch, Key, NamespaceStore, StoreErrorKind};
 use dueline::timers::{TickBudget, TimerError};
 use dueline_testkit::block_on;
 
@@ -223,6 +223,35 @@ pub fn a_discarded_ticket_is_counted_out(make: Make<'_>) {
     }
 }
 
+/// Both repairs commit with writes of the application's, or are not there; a plan that was overtaken loses its
+/// guard.
+pub fn repairs_commit_with_other_writes(make: Make<'_>) {
+    let (rig, ticket, _) = damaged(make, KEYS[1].0, &Told::default());
+    let (world, tickets) = (&rig.world, &rig.tickets);
+    let (partition, id) = (&world.partition, ticket.id());
+    let noted = |note: &'static str, planned: Batch| {
+        let batch = Batch::new().require_absent(note).put(note, "x");
+        let outcome = world.store.apply(partition, batch.append(planned));
+        block_on(outcome).unwrap().is_committed()
+    };
+    let retry = block_on(tickets.plan_retry(partition, id)).unwrap();
+    let discard = block_on(tickets.plan_discard(partition, id)).unwrap();
+    assert!(retry.outcome);
+    assert_eq!(discard.outcome.as_ref().unwrap().ticket, Some(ticket));
+    assert!(noted("retried", retry.batch.clone()));
+    assert!(!noted("discarded", discard.batch), "it is tried meanwhile");
+    assert!(!noted("retried again", retry.batch), "it is tried already");
+    let discard = block_on(tickets.plan_discard(partition, id)).unwrap();
+    let batch = &discard.batch;
+    assert!(batch.preconditions.len() <= 7 && batch.writes.len() <= 8);
+    assert!(noted("discarded", discard.batch));
+    assert!(world.get(&"discarded".into()).is_some());
+    let retry = block_on(tickets.plan_retry(partition, id)).unwrap();
+    let discard = block_on(tickets.plan_discard(partition, id)).unwrap();
+    assert_eq!((retry.outcome, discard.outcome), (false, None));
+    assert!(retry.batch.is_empty() && discard.batch.is_empty());
+}
+
 fn ticket_counters() -> [Counted; 2] {
     [
         Counted::Resource("seat".into()),
@@ -240,7 +269,7 @@ pub fn a_counter_is_counted_anew(make: Make<'_>) {
         let partition = &rig.world.partition;
         let resource = table(b'r', b"seat");
         if lost {
-            let gone = dueline::store::Batch::new().delete(resource);
+            let gone = Batch::new().delete(resource);
             rig.world.commit(gone);
         } else {
             rig.damage(&resource, "");

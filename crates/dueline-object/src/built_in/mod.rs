@@ -11,6 +11,8 @@ mod gated;
 mod hooks;
 mod leases;
 mod outboxes;
+mod quotas;
+mod reservations;
 mod tickets;
 
 use dueline::timers::{Registry, TimerError, Timers};
@@ -21,6 +23,7 @@ use crate::platform::{Host, ObjectSettings};
 use hooks::Hooks;
 use leases::LeaseSettings;
 pub(crate) use outboxes::told_with;
+use reservations::ReservationSettings;
 use tickets::TicketSettings;
 
 #[wasm_bindgen]
@@ -44,6 +47,13 @@ extern "C" {
     fn outboxes(this: &BuiltIns) -> Option<Array>;
 
     #[wasm_bindgen(method, getter)]
+    fn reservations(this: &BuiltIns) -> Option<ReservationSettings>;
+
+    /// Whether there are quotas; which ones is said with each verb.
+    #[wasm_bindgen(method, getter, js_name = hasQuotas)]
+    fn has_quotas(this: &BuiltIns) -> Option<bool>;
+
+    #[wasm_bindgen(method, getter)]
     fn tickets(this: &BuiltIns) -> Option<TicketSettings>;
 }
 
@@ -62,6 +72,13 @@ pub(crate) fn register(
         wanted
             .leases()
             .map(|settings| Ok(leases::entry(&settings, &hooks))),
+        wanted
+            .reservations()
+            .map(|settings| Ok(reservations::entry(&settings, timers, &hooks))),
+        wanted
+            .has_quotas()
+            .unwrap_or(false)
+            .then(|| Ok(quotas::entry())),
         wanted
             .outboxes()
             .map(|settings| outboxes::entry(&settings, &hooks, timers)),

@@ -10,6 +10,16 @@ export * from "../common.js";
 export type { BuiltIns } from "./built-ins.js";
 export type { Dependency, Gated, GatedOptions, Look } from "./gated.js";
 export type { Drain, Grant, Lease, LeaseOptions, Leases, LeaseState, Release, Renewal } from "./leases.js";
+export type { Charge, QuotaOptions, Quotas, QuotaUsage, QuotaWindow } from "./quotas.js";
+export type {
+  Forgetting,
+  Reservation,
+  ReservationOptions,
+  Reservations,
+  ReservationTerms,
+  Reserving,
+  Settlement,
+} from "./reservations.js";
 export {
   outbox,
   SinkError,
@@ -31,6 +41,7 @@ export type {
   TicketEnd,
   TicketOpening,
   TicketPage,
+  TicketRefusal,
   TicketSetAside,
 } from "./ticket.js";
 export type { TicketPlace, TicketRequest, Tickets, TicketsOf } from "./tickets.js";

@@ -27,27 +27,29 @@ export type TicketEnd = "consumed" | "released" | "cancelled" | "expired";
 
 /** What became of a request for a ticket. */
 export type TicketOpening =
-  /** A new ticket, or the one that the same request was given before, under the same key. */
-  | { readonly outcome: "new" | "existing"; readonly ticket: Ticket }
-  /** As many tickets of the resource or the actor are open as the request allows, or more. */
-  | {
-      readonly outcome: "refused";
-      readonly reason: "resource_full" | "actor_full";
-      readonly open: number;
-      readonly openMax: number;
-    }
-  /**
-   * `key_taken`: the key belongs to this ticket, which another request opened. `key_closing`: to this ticket,
-   * whose time is over or which was cancelled, and the key is free when the alarm has closed it.
-   */
-  | { readonly outcome: "refused"; readonly reason: "key_taken" | "key_closing"; readonly id: string };
+  | { readonly outcome: "new"; readonly ticket: Ticket }
+  /** The ticket that the same request was given before, under the same key. */
+  | { readonly outcome: "existing"; readonly ticket: Ticket }
+  | TicketRefusal;
 
-/**
- * What became of a ticket that was to be changed. `done`: as it is now, or was when it ended. `expired`: its time
- * is over, or it was cancelled, and the alarm is about to close it. `gone`: it has ended, or never was.
- */
+/** Why there is no ticket. Nothing was written. */
+export type TicketRefusal =
+  /** As many tickets of the resource are open as the request allows, or more. */
+  | { readonly outcome: "refused"; readonly reason: "resource_full"; readonly open: number; readonly openMax: number }
+  /** As many tickets of the actor are open as the request allows, or more. */
+  | { readonly outcome: "refused"; readonly reason: "actor_full"; readonly open: number; readonly openMax: number }
+  /** The key belongs to this ticket, which another request opened. */
+  | { readonly outcome: "refused"; readonly reason: "key_taken"; readonly id: string }
+  /** The key belongs to this ticket, whose time is over or which was cancelled. It is free when that is closed. */
+  | { readonly outcome: "refused"; readonly reason: "key_closing"; readonly id: string };
+
+/** What became of a ticket that was to be changed. */
 export type TicketChange =
-  | { readonly outcome: "done" | "expired"; readonly ticket: Ticket }
+  /** As it is now, or was when it ended. */
+  | { readonly outcome: "done"; readonly ticket: Ticket }
+  /** Its time is over, or it was cancelled: the alarm is about to close it. */
+  | { readonly outcome: "expired"; readonly ticket: Ticket }
+  /** It has ended, or never was. */
   | { readonly outcome: "gone" };
 
 /** Tickets in the order of their ids. */

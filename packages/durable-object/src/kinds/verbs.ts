@@ -51,6 +51,14 @@ export function shortName(what: string, value: unknown, bytesMax = NAME_BYTES_MA
   if (typeof value !== "string" || value === "" || !value.isWellFormed()) {
     throw new DuelineError("invalid", `${what} is a well-formed string of at least one character`);
   }
+  return shortText(what, value, bytesMax);
+}
+
+/** A text of so many bytes of UTF-8 at most. */
+export function shortText(what: string, value: unknown, bytesMax: number): string {
+  if (typeof value !== "string" || !value.isWellFormed()) {
+    throw new DuelineError("invalid", `${what} is a well-formed string`);
+  }
   const bytes = encoder.encode(value).length;
   if (bytes > bytesMax) {
     throw new DuelineError("invalid", `${what} has at most ${bytesMax} bytes of UTF-8, this one ${bytes}`);

@@ -177,6 +177,25 @@ describe("onClose", () => {
     assert.deepEqual(written(venue).sort(), [...names].sort());
   });
 
+  it("asked by a verb outlives an alarm that ends meanwhile", async () => {
+    venue = await openVenue(clock, { onClose: (ticket, end) => writing(`${end} ${ticket.resource}`) });
+    const { tickets } = venue.instance;
+    for (let turn = 0; turn < 10; turn += 1) {
+      const { id } = await hold(venue, "used", 10 * MINUTE_MS);
+      await hold(venue, "left", MINUTE_MS);
+      const alarm = clock.advance(MINUTE_MS);
+      // Begun a little later each time, and so in another step of the alarm.
+      for (let step = 0; step < turn * 3; step += 1) {
+        await Promise.resolve();
+      }
+      const consumed = tickets.consume(id, { effects: writing("a use") });
+      await alarm;
+      assert.equal((await consumed).outcome, "done");
+    }
+    const times = (text: string): number => written(venue).filter((found) => found === text).length;
+    assert.deepEqual(["consumed used", "a use", "expired left"].map(times), [10, 10, 10]);
+  });
+
   it("leaves nothing in memory behind its commit, by whomever it was asked", async () => {
     const effects: WeakRef<() => void>[] = [];
     venue = await openVenue(clock, {

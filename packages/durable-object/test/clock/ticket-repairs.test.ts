@@ -6,7 +6,7 @@ import type { BuiltIns, TicketEvent, Tickets } from "@dueline/durable-object/kin
 import { Timers } from "@dueline/durable-object/kinds";
 import { TestClock, TestObject } from "@dueline/durable-object/testing";
 import { DurableObject } from "cloudflare:workers";
-import { coded, hold, openVenue, takeAway, written, type Venue } from "./venue.js";
+import { coded, giveBack, hold, openVenue, takeAway, written, type Venue } from "./venue.js";
 
 const MINUTE_MS = 60_000;
 /** The tables of tickets: the letter behind their keys' first three bytes. */
@@ -205,6 +205,11 @@ it("its timers are counted, and known as long as the object has tickets", async 
   assert.deepEqual(await shown(), [["$ticket_expiry", 1, true]]);
   await takeAway(venue);
   assert.deepEqual(await shown(), [["$ticket_expiry", 1, false]]);
+  await clock.advance(2 * MINUTE_MS);
+  assert.deepEqual(await shown(), [["$ticket_expiry", 1, false]]);
+  await giveBack(venue);
+  await clock.advance(60 * MINUTE_MS);
+  assert.deepEqual([await shown(), written(venue)], [[], []]);
 });
 
 it("a ticket is held for less than `ttlMax` at a time, and for longer by being extended", async () => {

@@ -39,6 +39,12 @@ export async function takeAway(venue: TestObject<Venue>): Promise<void> {
   await venue.restart();
 }
 
+/** Opens the object again with tickets that have no options. */
+export async function giveBack(venue: TestObject<Venue>): Promise<void> {
+  options = {};
+  await venue.restart();
+}
+
 /** What effects have written, in their order. */
 export function written(venue: TestObject<Venue>): unknown[] {
   return venue.sql("SELECT text FROM written ORDER BY rowid").map(({ text }) => text);

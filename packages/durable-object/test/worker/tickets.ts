@@ -1,7 +1,9 @@
 // Seats that are held in an object that is killed. What each hold and each end writes are rows, and a second one of
 // the same ticket would be seen.
-import { TimerObject, type BuiltIns } from "@dueline/durable-object/kinds";
+import { TimerObject, Timers, type BuiltIns } from "@dueline/durable-object/kinds";
+import { DurableObject } from "cloudflare:workers";
 import { answer } from "./answer.js";
+import { countingState } from "./counting.js";
 import { router } from "./router.js";
 
 interface Wanted {
@@ -75,6 +77,70 @@ export class Lounge extends Venue {
       await new Promise((resolve) => setTimeout(resolve, 20));
     };
     return { tickets: { ...super.builtIns().tickets, abort } };
+  }
+}
+
+/** An object that counts what its tickets write. */
+export class CountedTickets extends DurableObject<unknown> {
+  #rows = 0;
+  readonly #timers: Timers;
+
+  constructor(ctx: DurableObjectState, env: unknown) {
+    super(ctx, env);
+    const counted = countingState(ctx, ({ rowsWritten }) => {
+      this.#rows += rowsWritten;
+    });
+    this.#timers = new Timers(counted, { handlers: {}, builtIns: { tickets: {} } });
+  }
+
+  override async alarm(info?: AlarmInvocationInfo): Promise<void> {
+    await this.#timers.alarm(info);
+  }
+
+  override async fetch(request: Request): Promise<Response> {
+    const { tickets } = this.#timers;
+    return answer(request, async ({ op, args }) => {
+      switch (op) {
+        case "open": {
+          // All of them expire in one alarm.
+          const at = Date.now() + 500;
+          for (let number = 0; number < (args[0] as number); number += 1) {
+            const ttl = at - Date.now();
+            await tickets.open({ resource: `seat-${number}`, actor: `actor-${number}`, key: `key-${number}`, ttl });
+          }
+          return this.#rows;
+        }
+        case "verbs":
+          return this.#verbs();
+        default:
+          return { rows: this.#rows, open: (await tickets.list()).items.length, alarm: await this.ctx.storage.getAlarm() };
+      }
+    });
+  }
+
+  async #verbs(): Promise<Record<string, number>> {
+    const { tickets } = this.#timers;
+    const counts: Record<string, number> = {};
+    const counted = async <T>(what: string, work: Promise<T>): Promise<T> => {
+      const before = this.#rows;
+      const done = await work;
+      counts[what] = this.#rows - before;
+      return done;
+    };
+    const hold = { resource: "seat", actor: "ann", ttl: 3_600_000 };
+    // Something is due before, as in an object that is at work.
+    await tickets.open({ resource: "earlier", ttl: 60_000 });
+    const first = await counted("open", tickets.open({ ...hold, key: "1" }));
+    await counted("existing", tickets.open({ ...hold, key: "1" }));
+    await counted("refused", tickets.open({ ...hold, resourceMax: 1 }));
+    const second = await tickets.open(hold);
+    if (first.outcome === "refused" || second.outcome === "refused") {
+      throw new Error("refused");
+    }
+    await counted("extend", tickets.extend(first.ticket.id, 7_200_000));
+    await counted("consume", tickets.consume(first.ticket.id));
+    await counted("cancel", tickets.cancel(second.ticket.id));
+    return counts;
   }
 }
 

@@ -1,11 +1,6 @@
 //! The verbs of tickets. Each returns a promise.
 
-use std::future::Future;
-use std::pin::Pin;
-
-use dueline::kinds::Planned;
-use dueline::kinds::ticket_expiry::{Changed, Counted, Hold, TicketId, Tickets};
-use dueline::store::Partition;
+use dueline::kinds::ticket_expiry::{Counted, Hold, TicketId, Tickets};
 use dueline::timers::TimerError;
 use js_sys::{Array, Promise};
 use wasm_bindgen::prelude::*;
@@ -20,7 +15,14 @@ use crate::outcome::{Scheduling, time_of};
 use crate::records::Record;
 use crate::verbs::paged;
 
-type Planning = Pin<Box<dyn Future<Output = Result<Planned<Changed>, TimerError>>>>;
+/// What is done to a ticket that is there.
+#[derive(Clone, Copy)]
+enum Step {
+    Consume,
+    Release,
+    Cancel,
+    Extend(u64),
+}
 
 #[wasm_bindgen]
 impl ObjectCore {
@@ -77,33 +79,25 @@ impl ObjectCore {
     /// Of `{ outcome, ticket }`.
     #[wasm_bindgen(js_name = ticketConsume)]
     pub fn ticket_consume(&self, id: String, effects: Option<f64>) -> Promise {
-        self.ticket_change(id, effects, |tickets, partition, id| {
-            Box::pin(async move { tickets.plan_consume(&partition, id).await })
-        })
+        self.ticket_change(id, Step::Consume, effects)
     }
 
     /// Of `{ outcome, ticket }`.
     #[wasm_bindgen(js_name = ticketRelease)]
     pub fn ticket_release(&self, id: String, effects: Option<f64>) -> Promise {
-        self.ticket_change(id, effects, |tickets, partition, id| {
-            Box::pin(async move { tickets.plan_release(&partition, id).await })
-        })
+        self.ticket_change(id, Step::Release, effects)
     }
 
     /// Of `{ outcome, ticket }`.
     #[wasm_bindgen(js_name = ticketCancel)]
     pub fn ticket_cancel(&self, id: String, effects: Option<f64>) -> Promise {
-        self.ticket_change(id, effects, |tickets, partition, id| {
-            Box::pin(async move { tickets.plan_cancel(&partition, id).await })
-        })
+        self.ticket_change(id, Step::Cancel, effects)
     }
 
     /// Of `{ outcome, ticket }`.
     #[wasm_bindgen(js_name = ticketExtend)]
     pub fn ticket_extend(&self, id: String, ttl: f64, effects: Option<f64>) -> Promise {
-        self.ticket_change(id, effects, move |tickets, partition, id| {
-            Box::pin(async move { tickets.plan_extend(&partition, id, time_of(ttl)).await })
-        })
+        self.ticket_change(id, Step::Extend(time_of(ttl)), effects)
     }
 
     /// Of a ticket, or `undefined`.
@@ -244,12 +238,7 @@ impl ObjectCore {
         tickets_of(&settings, &self.scheduling.timers, &hooks)
     }
 
-    fn ticket_change(
-        &self,
-        id: String,
-        effects: Option<f64>,
-        plan: impl Fn(Tickets, Partition, TicketId) -> Planning + Copy + 'static,
-    ) -> Promise {
+    fn ticket_change(&self, id: String, step: Step, effects: Option<f64>) -> Promise {
         let tickets = self.tickets(effects);
         self.verb(move |scheduling| {
             committed(
@@ -258,7 +247,15 @@ impl ObjectCore {
                 move |Scheduling { partition, .. }| {
                     let (tickets, id) = (tickets.clone(), id.clone());
                     Box::pin(async move {
-                        let planned = plan(tickets?, partition, id.parse()?).await?;
+                        let (tickets, id) = (tickets?, id.parse()?);
+                        let planned = match step {
+                            Step::Consume => tickets.plan_consume(&partition, id).await?,
+                            Step::Release => tickets.plan_release(&partition, id).await?,
+                            Step::Cancel => tickets.plan_cancel(&partition, id).await?,
+                            Step::Extend(ttl_ms) => {
+                                tickets.plan_extend(&partition, id, ttl_ms).await?
+                            }
+                        };
                         Ok(change(planned, of_changed))
                     })
                 },

@@ -119,8 +119,7 @@ impl Tickets {
     }
 
     /// Plans to give up a ticket that is set aside, to be committed with what the application does about
-    /// it: at most seven preconditions and seven writes, and without an outbox five of either; none if there
-    /// is no such ticket.
+    /// it: at most seven preconditions and eight writes; none if there is no such ticket.
     ///
     /// # Errors
     /// What the store says.
