@@ -123,7 +123,8 @@ pub fn run_race(memory: &MemoryStore, partition: &Partition, at: &Key, race: Rac
         reference: key.reference.clone(),
     };
     let mut batch = Batch::new().delete(at.clone());
-    if old.header.flags.named {
+    // A replaced name is written once: the new timer's.
+    if old.header.flags.named && race != Race::Replace {
         batch = batch.delete(name.encode());
     }
     if race == Race::Replace {
