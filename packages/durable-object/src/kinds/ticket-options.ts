@@ -17,8 +17,9 @@ export type TicketEvent =
 export interface TicketOptions {
   /**
    * Effects that commit with the end of each ticket, whatever end it is. If it throws, or its effects do, the
-   * ticket stays as it is: a verb throws the same, the alarm tries again, for ever, later and later. It may be
-   * asked more than once for one end: keep to reading. It is not asked for a ticket that is discarded.
+   * ticket stays as it is: a verb throws the same, the alarm tries again, for ever, later and later. The alarm waits
+   * for its promise for 5,000 ms. It may be asked more than once for one end: keep to reading. It is not asked for a
+   * ticket that is discarded.
    */
   readonly onClose?: (ticket: Ticket, end: TicketEnd) => Effects | void | Promise<Effects | void>;
   /**

@@ -156,6 +156,19 @@ describe("onClose", () => {
     });
   }
 
+  it("that hangs keeps the alarm for five seconds, and its ticket until it answers", async () => {
+    let isHanging = true;
+    venue = await openVenue(clock, {
+      onClose: (ticket) => (isHanging ? new Promise<void>(() => undefined) : writing(ticket.resource)),
+    });
+    const { id } = await hold(venue, "A1", MINUTE_MS);
+    await clock.advance(MINUTE_MS + 5_000);
+    assert.notEqual(await venue.instance.tickets.get(id), undefined);
+    isHanging = false;
+    await clock.advance(BACK_OFF_MS);
+    assert.deepEqual(written(venue), ["A1"]);
+  });
+
   it("of many tickets in one alarm is asked for each, and one that fails keeps only its own", async () => {
     let bad = "seat-5";
     venue = await openVenue(clock, {

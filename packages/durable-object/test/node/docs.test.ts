@@ -6,9 +6,11 @@ import { join } from "node:path";
 import { it } from "node:test";
 import { PACKAGE } from "./workerd.js";
 
-const PAGES = ["README.md", "../../docs/durable-object.md", "../../docs/durable-object-kinds.md"].map((page) =>
-  join(PACKAGE, page),
-);
+const PAGES = [
+  join(PACKAGE, "README.md"),
+  join(PACKAGE, "../../docs/durable-object.md"),
+  join(PACKAGE, "../../docs/durable-object-kinds.md"),
+];
 
 function blocks(page: string): string[] {
   const fenced = /^```(?:ts|toml)\n([^]*?)^```$/gm;
