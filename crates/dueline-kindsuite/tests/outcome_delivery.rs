@@ -48,6 +48,7 @@ dueline_kindsuite::on_stores!(outcome_delivery;
     a_requeue_wakes_an_outbox_that_is_empty,
     a_purged_outcome_is_gone,
     an_outcome_can_be_set_aside_by_hand,
+    what_an_operator_does_commits_with_more_or_not_at_all,
     a_row_that_does_not_decode_is_set_aside_and_starves_nobody,
     a_key_of_no_outcome_ends_no_list,
     a_row_of_a_later_version_waits_among_the_dead_for_a_later_binary,

@@ -11,6 +11,7 @@ dueline_kindsuite::on_stores!(publication_recheck;
     one_that_is_missing_inside_a_page_is_where_the_walk_goes_on,
     a_restart_goes_on_at_the_durable_cursor,
     dependencies_are_walked_in_their_order,
+    other_partitions_may_lie_in_another_store,
     local_ones_are_looked_at_again_in_every_fire,
     an_application_that_knows_better_need_not_wait,
     a_new_generation_starts_over,

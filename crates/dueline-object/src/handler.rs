@@ -26,15 +26,15 @@ thread_local! {
     static LAST_RUN: Cell<f64> = const { Cell::new(0.0) };
 }
 
-/// One run of a handler. The host is told when nobody waits for it any more.
-struct Run<'h> {
+/// One run of a function of the host's. The host is told when nobody waits for it any more.
+pub(crate) struct Run<'h> {
     host: &'h Host,
-    number: f64,
+    pub(crate) number: f64,
     is_over: bool,
 }
 
 impl<'h> Run<'h> {
-    fn new(host: &'h Host) -> Self {
+    pub(crate) fn new(host: &'h Host) -> Self {
         let number = LAST_RUN.get() + 1.0;
         LAST_RUN.set(number);
         Self {
@@ -69,17 +69,19 @@ impl<'h> Run<'h> {
         }
     }
 
-    /// What the host returned, awaited if it is a promise.
-    async fn said(&mut self, returned: Result<JsValue, JsValue>) -> Result<Said, HandlerError> {
-        let said = match returned {
+    /// What the host returned, awaited if it is a promise. What it throws is the error of a handler.
+    pub(crate) async fn answer(
+        &mut self,
+        returned: Result<JsValue, JsValue>,
+    ) -> Result<JsValue, HandlerError> {
+        let answer = match returned {
             Ok(value) if value.is_instance_of::<Promise>() => {
                 JsFuture::from(value.unchecked_into::<Promise>()).await
             }
             other => other,
         };
         self.is_over = true;
-        said.map(Said::from)
-            .map_err(|thrown| HandlerError::new(text_of(&thrown)))
+        answer.map_err(|thrown| HandlerError::new(text_of(&thrown)))
     }
 }
 
@@ -110,7 +112,7 @@ impl HostHandler {
     ) -> Result<Said, HandlerError> {
         let mut run = Run::new(&self.host);
         let returned = run.hand_over(timer, ctx.now_ms(), output);
-        run.said(returned).await
+        run.answer(returned).await.map(Said::from)
     }
 }
 
@@ -122,7 +124,7 @@ impl TimerHandler for HostHandler {
     ) -> BoxFuture<'a, Result<Fired, HandlerError>> {
         Box::pin(async move {
             let said = self.run(ctx, timer, None).await?;
-            self.scheduling()?.fired(timer, said).await
+            self.scheduling()?.fired(ctx, timer, said).await
         })
     }
 }
@@ -159,7 +161,7 @@ impl DetachedHandler for HostHandler {
     ) -> BoxFuture<'a, Result<Fired, HandlerError>> {
         Box::pin(async move {
             let said = self.run(ctx, timer, Some(output)).await?;
-            self.scheduling()?.fired(timer, said).await
+            self.scheduling()?.fired(ctx, timer, said).await
         })
     }
 }

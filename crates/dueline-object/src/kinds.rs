@@ -79,11 +79,11 @@ fn registration(options: &KindOptions, handler: HostHandler) -> Registration {
     }
     registration
         .codec_version(options.codec_version().unwrap_or(1))
-        .retry(retry(options))
+        .retry(retry(options, RetryPolicy::default()))
 }
 
-fn retry(options: &KindOptions) -> RetryPolicy {
-    let default = RetryPolicy::default();
+/// How failures are retried; what is not said is as in `default`.
+pub(crate) fn retry(options: &KindOptions, default: RetryPolicy) -> RetryPolicy {
     RetryPolicy {
         attempts_max: match options.attempts_max() {
             Some(0) => None,

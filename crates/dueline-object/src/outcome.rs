@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use dueline::store::{Batch, Partition};
-use dueline::timers::{DueTimer, Fired, HandlerError, Policy, Timer, TimerKind, Timers};
+use dueline::timers::{DueTimer, Fired, HandlerError, Policy, Timer, TimerCtx, TimerKind, Timers};
 use dueline_worker::effect_mark;
 use wasm_bindgen::prelude::*;
 
@@ -37,7 +37,12 @@ impl From<JsValue> for Said {
 
 impl Scheduling {
     /// What becomes of a timer by what was said.
-    pub(crate) async fn fired(&self, timer: &DueTimer, said: Said) -> Result<Fired, HandlerError> {
+    pub(crate) async fn fired(
+        &self,
+        ctx: &TimerCtx<'_>,
+        timer: &DueTimer,
+        said: Said,
+    ) -> Result<Fired, HandlerError> {
         let outcome = match said {
             Said::Done { effects } => return Ok(Fired::Done(marked(effects))),
             Said::More(outcome) => outcome,
@@ -45,14 +50,14 @@ impl Scheduling {
         let outcome = &outcome;
         let reason = || outcome.reason().unwrap_or_default();
         match outcome.said().as_str() {
-            "done" => Ok(Fired::Done(self.effects(outcome).await?)),
+            "done" => Ok(Fired::Done(self.effects(ctx, outcome).await?)),
             "reschedule" => Ok(Fired::Reschedule {
                 due_at_ms: time_of(outcome.due_at().unwrap_or(0.0)),
                 payload: match outcome.payload() {
                     Some(payload) => Bytes::from(payload.to_vec()),
                     None => timer.payload().clone(),
                 },
-                batch: self.effects(outcome).await?,
+                batch: self.effects(ctx, outcome).await?,
             }),
             "retry" => Ok(Fired::Retry {
                 after_ms: outcome.after_ms().map(time_of),
@@ -60,15 +65,15 @@ impl Scheduling {
             }),
             "dead" => Ok(Fired::Dead {
                 reason: reason(),
-                batch: self.effects(outcome).await?,
+                batch: self.effects(ctx, outcome).await?,
             }),
             "undecodable" => Err(HandlerError::undecodable(reason())),
             _ => Err(HandlerError::new(reason())),
         }
     }
 
-    /// The batch of an outcome's effects and of the timers that are scheduled and cancelled with them.
-    async fn effects(&self, outcome: &Outcome) -> Result<Batch, HandlerError> {
+    /// The batch of an outcome's effects and of what is scheduled, cancelled and told with them.
+    async fn effects(&self, ctx: &TimerCtx<'_>, outcome: &Outcome) -> Result<Batch, HandlerError> {
         let mut batch = marked(outcome.effects());
         for wanted in outcome.schedules().iter().flat_map(js_sys::Array::iter) {
             let wanted: Wanted = wanted.unchecked_into();
@@ -89,6 +94,10 @@ impl Scheduling {
             };
             batch = batch.append(planned);
         }
+        #[cfg(feature = "kinds")]
+        let batch = batch.append(crate::built_in::told_with(ctx, &self.timers, outcome).await?);
+        #[cfg(not(feature = "kinds"))]
+        let _ = ctx;
         Ok(batch)
     }
 }

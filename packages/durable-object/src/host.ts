@@ -54,8 +54,11 @@ type CoreSaid = number | CoreOutcome;
 /** Keeps effects that a hook returned, if it did, for the commit that goes with its answer: their number, or 0. */
 export type Keep = (effects: unknown) => number;
 
-/** A function that a built-in kind asks. What it answers is for the core; effects of the application it keeps. */
-export type Hook = (argument: unknown, keep: Keep) => unknown;
+/**
+ * A function that a built-in kind asks. What it answers is for the core; effects of the application it keeps.
+ * `running` is whether the engine still waits for what it promised.
+ */
+export type Hook = (argument: unknown, keep: Keep, running: Running) => unknown;
 
 /** The built-in kinds of an object. */
 export interface BuiltIn {
@@ -67,6 +70,8 @@ export interface BuiltIn {
   readonly kinds: Readonly<Record<string, number>>;
   /** The numbers of those that it has. */
   readonly handled: ReadonlySet<number>;
+  /** What they have the core commit with what becomes of a timer. */
+  readonly together: (together: object) => object;
 }
 
 /** A run of a handler. */
@@ -86,6 +91,7 @@ export class ObjectHost {
   readonly #builtIn: BuiltIn | undefined;
   readonly #effects: KeptEffects<Run>;
   readonly #runs = new Map<number, Run>();
+  readonly #asked = new Map<number, Running>();
   readonly #log: Log;
   readonly #sleeps = new Map<Promise<void>, ReturnType<typeof setTimeout>>();
 
@@ -166,6 +172,8 @@ export class ObjectHost {
   }
 
   abandon(run: number): void {
+    this.#asked.get(run)?.abandon();
+    this.#asked.delete(run);
     const found = this.#runs.get(run);
     if (found === undefined) {
       return;
@@ -181,7 +189,7 @@ export class ObjectHost {
     return this.#effects.do(number);
   }
 
-  ask(hook: string, argument: unknown, verb: number | undefined): unknown {
+  ask(hook: string, argument: unknown, verb: number | undefined, run: number): unknown {
     const fail = (thrown: unknown): never => {
       this.#effects.threw(verb, thrown);
       throw thrown;
@@ -200,8 +208,15 @@ export class ObjectHost {
       if (asked === undefined) {
         throw new DuelineError("invalid", `the object has no \`${hook}\``);
       }
-      const answer = asked(argument, keep);
-      return isThenable(answer) ? Promise.resolve(answer).catch(fail) : answer;
+      const running = new Running();
+      const answer = asked(argument, keep, running);
+      if (!isThenable(answer)) {
+        return answer;
+      }
+      this.#asked.set(run, running);
+      return Promise.resolve(answer)
+        .catch(fail)
+        .finally(() => this.#asked.delete(run));
     } catch (thrown) {
       return fail(thrown);
     }
@@ -360,6 +375,7 @@ export class ObjectHost {
     return {
       ...(effects === undefined ? {} : { effects: this.#effects.keep(kind, effects, { run, ...given }) }),
       ...(schedules.length === 0 ? {} : { schedules }),
+      ...this.#builtIn?.together(together),
     };
   }
 

@@ -73,7 +73,8 @@ export function coreKind({ name, kind }: HostKind): object {
   };
 }
 
-function coreRetry(retry: Retry): object {
+/** Retries as the core reads them. */
+export function coreRetry(retry: Retry): object {
   return {
     attemptsMax: retry.attempts === Infinity ? 0 : whole("attempts", retry.attempts, 1, 0xffff),
     retryInitialMs: optionalSpan("initial", retry.initial),
@@ -82,6 +83,7 @@ function coreRetry(retry: Retry): object {
   };
 }
 
-function optionalSpan(what: string, value: number | undefined): number | undefined {
+/** A span in milliseconds; `undefined` stays. */
+export function optionalSpan(what: string, value: number | undefined): number | undefined {
   return value === undefined ? undefined : span(what, value);
 }

@@ -24,7 +24,7 @@ export function weakly(host: ObjectHost): Called {
     settle: (output, ...timer) => there().settle(output, ...timer),
     abandon: (run) => held.deref()?.abandon(run),
     effect: (number) => there().effect(number),
-    ask: (hook, argument, verb) => there().ask(hook, argument, verb),
+    ask: (hook, argument, verb, run) => there().ask(hook, argument, verb, run),
     wake: (task) => held.deref()?.wake(task),
     sleep: (ms) => held.deref()?.sleep(ms) ?? new Promise<void>(() => undefined),
     endSleep: (slept) => held.deref()?.endSleep(slept),

@@ -1,6 +1,7 @@
 //! Outcomes that are set aside: listed, requeued, purged.
 
 use dueline::kinds::outcome_delivery::{DeadOutcome, DeadOutcomeReason, SinkError};
+use dueline::store::Batch;
 use dueline::timers::RetryPolicy;
 use dueline_testkit::block_on;
 
@@ -154,4 +155,54 @@ pub fn an_outcome_can_be_set_aside_by_hand(make: Make<'_>) {
     assert_eq!(dead.error, "not any more");
     assert!(post.world.timer_keys().is_empty());
     assert_eq!(post.backlog().rows, 0);
+}
+
+pub fn what_an_operator_does_commits_with_more_or_not_at_all(make: Make<'_>) {
+    let post = Post::new(make);
+    post.append(&["1", "2"]);
+    let noted = |batch: Batch| Batch::new().require_absent("note").append(batch);
+    let aside = block_on(post.outbox.plan_set_aside(1, "not any more")).unwrap();
+    assert!(aside.outcome);
+    let lost = Batch::new().require_present("note");
+    assert!(
+        !post
+            .world
+            .apply(lost.append(aside.batch.clone()))
+            .is_committed()
+    );
+    assert!(dead(&post).is_empty());
+    post.world.commit(noted(aside.batch.clone()));
+    assert!(
+        !post.world.apply(aside.batch).is_committed(),
+        "it waits no more"
+    );
+    assert_eq!(dead(&post).len(), 1);
+    assert!(
+        block_on(post.outbox.plan_set_aside(1, ""))
+            .unwrap()
+            .batch
+            .is_empty()
+    );
+
+    let requeued = block_on(post.outbox.plan_requeue(1)).unwrap();
+    let purged = block_on(post.outbox.plan_purge(1)).unwrap();
+    assert_eq!((requeued.outcome, purged.outcome), (Some(3), true));
+    post.world.commit(noted(requeued.batch));
+    assert!(
+        !post.world.apply(purged.batch).is_committed(),
+        "it is dead no more"
+    );
+    assert!(
+        block_on(post.outbox.plan_purge(1))
+            .unwrap()
+            .batch
+            .is_empty()
+    );
+    assert_eq!(block_on(post.outbox.plan_requeue(1)).unwrap().outcome, None);
+
+    let woken = block_on(post.outbox.plan_wake()).unwrap();
+    assert!(woken.outcome);
+    post.world.commit(noted(woken.batch));
+    assert_eq!(post.tick(), ["2", "1"]);
+    assert!(block_on(post.outbox.plan_wake()).unwrap().batch.is_empty());
 }

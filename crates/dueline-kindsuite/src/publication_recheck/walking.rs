@@ -1,9 +1,13 @@
 //! The walk and where it stops.
 
-use dueline::store::Key;
+use std::sync::Arc;
+
+use dueline::kinds::publication_recheck::PublicationRecheck;
+use dueline::memory::MemoryStore;
+use dueline::store::{Batch, Key, NamespaceStore, Partition, ReadStore};
 use dueline_testkit::block_on;
 
-use super::{PERIOD_MS, RECORD, Rig, dependencies};
+use super::{PERIOD_MS, Press, RECORD, Rig, dependencies};
 use crate::Make;
 
 fn show_all(rig: &Rig, of: &[(String, String)]) {
@@ -126,4 +130,22 @@ pub fn an_application_that_knows_better_need_not_wait(make: Make<'_>) {
     assert_eq!(rig.tick().total.fired, 1, "though nothing was due");
     assert_eq!((rig.remote.counts() - before).get_manys, 1);
     assert!(!look_now(), "it waits no more");
+}
+
+pub fn other_partitions_may_lie_in_another_store(make: Make<'_>) {
+    let mut rig = Rig::new(make);
+    let elsewhere = Arc::new(MemoryStore::new(Arc::clone(rig.world.runtime.clock())));
+    let handler = PublicationRecheck::new(Press, rig.world.timers.clone());
+    let handler = handler.reads(Arc::clone(&elsewhere) as Arc<dyn ReadStore>);
+    rig.engine = rig.world.engine_of([handler.entry()]);
+    let of = dependencies(&[("p", 1), ("q", 1)]);
+    rig.publish(&of);
+    show_all(&rig, &of);
+    rig.look();
+    assert!(!rig.is_released(), "the row of q lies in the wrong store");
+    let row = Batch::new().put("d000", "visible");
+    let q = Partition::new("q").unwrap();
+    assert!(block_on(elsewhere.apply(&q, row)).unwrap().is_committed());
+    assert_eq!(rig.look(), 0);
+    assert!(rig.is_released());
 }

@@ -5,6 +5,7 @@ mod closing;
 mod costs;
 mod failures;
 mod histories;
+mod own_charges;
 mod rolling;
 
 pub use admission::*;
@@ -12,6 +13,7 @@ pub use closing::*;
 pub use costs::*;
 pub use failures::*;
 pub use histories::*;
+pub use own_charges::*;
 pub use rolling::*;
 
 use std::sync::{Arc, Mutex};

@@ -2,11 +2,10 @@
 
 use dueline::store::Batch;
 use dueline::timers::HandlerError;
-use js_sys::{JsString, Promise};
+use js_sys::JsString;
 use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::JsFuture;
 
-use crate::errors::text_of;
+use crate::handler::Run;
 use crate::literals::literal;
 use crate::outcome::marked;
 use crate::platform::Host;
@@ -14,13 +13,15 @@ use crate::platform::Host;
 #[wasm_bindgen]
 extern "C" {
     /// Asks a function of the application by its name: its answer, or a promise of it. `verb` is the number
-    /// of the verb that needs the answer; none if that is the alarm.
+    /// of the verb that needs the answer; none if that is the alarm. `run` is the number under which the host
+    /// is told if nobody waits for the answer any more; 0 if nobody ever does.
     #[wasm_bindgen(method, catch)]
     fn ask(
         this: &Host,
         hook: &JsString,
         argument: &JsValue,
         verb: Option<f64>,
+        run: f64,
     ) -> Result<JsValue, JsValue>;
 }
 
@@ -48,14 +49,11 @@ impl Hooks {
         hook: &'static str,
         argument: JsValue,
     ) -> Result<JsValue, HandlerError> {
-        let asked = self.host.ask(&literal(hook), &argument, self.verb);
-        let answer = match asked {
-            Ok(answer) if answer.is_instance_of::<Promise>() => {
-                JsFuture::from(answer.unchecked_into::<Promise>()).await
-            }
-            other => other,
-        };
-        answer.map_err(|thrown| HandlerError::new(text_of(&thrown)))
+        let mut run = Run::new(&self.host);
+        let asked = self
+            .host
+            .ask(&literal(hook), &argument, self.verb, run.number);
+        run.answer(asked).await
     }
 
     /// A batch with the effects that the function returned: the host keeps them and answers their number, or
@@ -71,6 +69,6 @@ impl Hooks {
 
     /// Tells the function something. Nobody waits for it, and it has no error.
     pub(super) fn tell(&self, hook: &'static str, argument: &JsValue) {
-        let _ = self.host.ask(&literal(hook), argument, self.verb);
+        let _ = self.host.ask(&literal(hook), argument, self.verb, 0.0);
     }
 }

@@ -7,16 +7,23 @@
 //! at all if there is nothing to change ([`change`]).
 
 mod change;
+mod gated;
 mod hooks;
 mod leases;
+mod outboxes;
+mod quotas;
+mod reservations;
 mod tickets;
 
 use dueline::timers::{Registry, TimerError, Timers};
+use js_sys::Array;
 use wasm_bindgen::prelude::*;
 
 use crate::platform::{Host, ObjectSettings};
 use hooks::Hooks;
 use leases::LeaseSettings;
+pub(crate) use outboxes::told_with;
+use reservations::ReservationSettings;
 use tickets::TicketSettings;
 
 #[wasm_bindgen]
@@ -30,6 +37,21 @@ extern "C" {
 
     #[wasm_bindgen(method, getter)]
     fn leases(this: &BuiltIns) -> Option<LeaseSettings>;
+
+    /// Whether there are gated records.
+    #[wasm_bindgen(method, getter)]
+    fn gated(this: &BuiltIns) -> Option<js_sys::Object>;
+
+    /// [`OutboxSettings`](outboxes::OutboxSettings), one for each outbox.
+    #[wasm_bindgen(method, getter)]
+    fn outboxes(this: &BuiltIns) -> Option<Array>;
+
+    #[wasm_bindgen(method, getter)]
+    fn reservations(this: &BuiltIns) -> Option<ReservationSettings>;
+
+    /// Whether there are quotas; which ones is said with each verb.
+    #[wasm_bindgen(method, getter, js_name = hasQuotas)]
+    fn has_quotas(this: &BuiltIns) -> Option<bool>;
 
     #[wasm_bindgen(method, getter)]
     fn tickets(this: &BuiltIns) -> Option<TicketSettings>;
@@ -50,6 +72,17 @@ pub(crate) fn register(
         wanted
             .leases()
             .map(|settings| Ok(leases::entry(&settings, &hooks))),
+        wanted
+            .reservations()
+            .map(|settings| Ok(reservations::entry(&settings, timers, &hooks))),
+        wanted
+            .has_quotas()
+            .unwrap_or(false)
+            .then(|| Ok(quotas::entry())),
+        wanted
+            .outboxes()
+            .map(|settings| outboxes::entry(&settings, &hooks, timers)),
+        wanted.gated().map(|_| Ok(gated::entry(&hooks, timers))),
         wanted
             .tickets()
             .map(|settings| tickets::entry(&settings, timers, &hooks)),

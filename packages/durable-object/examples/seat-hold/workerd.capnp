@@ -24,6 +24,7 @@ const main :Workerd.Worker = (
     (name = "@dueline/handlers.js", esModule = embed "../../dist/handlers.js"),
     (name = "@dueline/host.js", esModule = embed "../../dist/host.js"),
     (name = "@dueline/instance.js", esModule = embed "../../dist/instance.js"),
+    (name = "@dueline/kept-effects.js", esModule = embed "../../dist/kept-effects.js"),
     (name = "@dueline/log.js", esModule = embed "../../dist/log.js"),
     (name = "@dueline/opened.js", esModule = embed "../../dist/opened.js"),
     (name = "@dueline/outcomes.js", esModule = embed "../../dist/outcomes.js"),

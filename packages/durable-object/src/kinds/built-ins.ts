@@ -1,11 +1,24 @@
 import type { BuiltIn } from "../host.js";
+import { coreGated, type GatedOptions } from "./gated.js";
 import { coreLeases, type LeaseOptions } from "./leases.js";
+import { coreOutboxes, type Outbox, type Sink } from "./outboxes.js";
+import { coreQuotas, type QuotaOptions } from "./quotas.js";
+import { coreReservations, type ReservationOptions } from "./reservations.js";
 import { coreTickets, type TicketOptions } from "./ticket-options.js";
+import { toldWith } from "./together.js";
 
 /** The built-in kinds of an object; each is there if it is named. `{}` is one with its defaults. */
 export interface BuiltIns {
   /** At most one holder of a name at a time. */
   readonly leases?: LeaseOptions;
+  /** What is held for a while: committed in time, aborted, or abandoned at its deadline. */
+  readonly reservations?: ReservationOptions;
+  /** Exact counters of what is used in a window of time, by the names of the quotas. */
+  readonly quotas?: QuotaOptions;
+  /** Outcomes that commit with your writes and are then delivered, in order: a sink for each outbox's name. */
+  readonly outboxes?: { readonly [name: string]: Sink | Outbox };
+  /** Records that are released once everything they depend on is visible. */
+  readonly gated?: GatedOptions;
   /** Holds on a resource with counted limits, that end once. */
   readonly tickets?: TicketOptions;
 }
@@ -14,29 +27,42 @@ export interface BuiltIns {
 export const BUILT_IN_KINDS: Readonly<Record<string, number>> = {
   $lease_sweep: 1,
   $ticket_expiry: 2,
+  $quota_rollup: 5,
+  $outcome_delivery: 8,
+  $reservation_reconcile: 9,
+  $publication_recheck: 12,
 };
 
 /** Whose timers each of them fires. */
 const FIRED: Readonly<Record<keyof BuiltIns, string>> = {
   leases: "$lease_sweep",
   tickets: "$ticket_expiry",
+  outboxes: "$outcome_delivery",
+  gated: "$publication_recheck",
+  reservations: "$reservation_reconcile",
+  quotas: "$quota_rollup",
 };
 
 /** Built-in kinds as the core reads them, and what they ask. */
 export function coreBuiltIns(wanted: BuiltIns): BuiltIn {
-  const settings: Record<string, object> = {};
+  const settings: Record<string, unknown> = {};
   const hooks: BuiltIn["hooks"] = {};
-  const add = (name: string, core: { settings: object; hooks: BuiltIn["hooks"] } | undefined): void => {
+  const add = (name: string, core: { settings: unknown; hooks: BuiltIn["hooks"] } | undefined): void => {
     if (core !== undefined) {
       settings[name] = core.settings;
       Object.assign(hooks, core.hooks);
     }
   };
   add("leases", wanted.leases && coreLeases(wanted.leases));
+  add("reservations", wanted.reservations && coreReservations(wanted.reservations));
+  add("hasQuotas", wanted.quotas && coreQuotas(wanted.quotas));
+  add("outboxes", wanted.outboxes && coreOutboxes(wanted.outboxes));
+  add("gated", wanted.gated && coreGated(wanted.gated));
   add("tickets", wanted.tickets && coreTickets(wanted.tickets));
   const fired = Object.entries(FIRED).flatMap(([name, kind]) => {
     const number = BUILT_IN_KINDS[kind];
     return wanted[name as keyof BuiltIns] === undefined || number === undefined ? [] : [number];
   });
-  return { settings, hooks, kinds: BUILT_IN_KINDS, handled: new Set(fired) };
+  const together = (of: object): object => toldWith(of, wanted.outboxes ?? {});
+  return { settings, hooks, kinds: BUILT_IN_KINDS, handled: new Set(fired), together };
 }

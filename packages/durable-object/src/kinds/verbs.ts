@@ -51,6 +51,14 @@ export function shortName(what: string, value: unknown, bytesMax = NAME_BYTES_MA
   if (typeof value !== "string" || value === "" || !value.isWellFormed()) {
     throw new DuelineError("invalid", `${what} is a well-formed string of at least one character`);
   }
+  return shortText(what, value, bytesMax);
+}
+
+/** A text of so many bytes of UTF-8 at most. */
+export function shortText(what: string, value: unknown, bytesMax: number): string {
+  if (typeof value !== "string" || !value.isWellFormed()) {
+    throw new DuelineError("invalid", `${what} is a well-formed string`);
+  }
   const bytes = encoder.encode(value).length;
   if (bytes > bytesMax) {
     throw new DuelineError("invalid", `${what} has at most ${bytesMax} bytes of UTF-8, this one ${bytes}`);
@@ -64,6 +72,11 @@ export function optionsOf<T extends object>(what: string, options: T): T {
     throw new DuelineError("invalid", `${what}: an object is wanted, not ${String(options)}`);
   }
   return options;
+}
+
+/** The effects that go with a verb, if there are some. */
+export function effectsOf(options: WithEffects): Effects | undefined {
+  return optionsOf("the options", options).effects;
 }
 
 /** Whether a function was given. */

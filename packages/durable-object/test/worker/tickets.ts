@@ -3,7 +3,7 @@
 import { TimerObject, Timers, type BuiltIns } from "@dueline/durable-object/kinds";
 import { DurableObject } from "cloudflare:workers";
 import { answer } from "./answer.js";
-import { countingState } from "./counted.js";
+import { countingState } from "./counting.js";
 import { router } from "./router.js";
 
 interface Wanted {
@@ -87,8 +87,8 @@ export class CountedTickets extends DurableObject<unknown> {
 
   constructor(ctx: DurableObjectState, env: unknown) {
     super(ctx, env);
-    const counted = countingState(ctx, (rows) => {
-      this.#rows += rows;
+    const counted = countingState(ctx, ({ rowsWritten }) => {
+      this.#rows += rowsWritten;
     });
     this.#timers = new Timers(counted, { handlers: {}, builtIns: { tickets: {} } });
   }

@@ -3,11 +3,11 @@ use bytes::Bytes;
 use super::dead_rows::{DEAD, Dead, DeadOutcomeReason};
 use super::rows::{GONE, Gone, Outcome, PENDING, Pending, STATE, State, name_len, sequence_of};
 use super::{OutboxBuilder, OutboxName};
-use crate::kinds::Planned;
 use crate::kinds::observed::Observed;
+use crate::kinds::planned::{Planned, until_committed};
 use crate::kinds::row::{Row, Table};
 use crate::store::{Batch, Key, Partition, ReadStore, ScanRange, StoreError, Value};
-use crate::timers::{TimerError, Timers, Tries};
+use crate::timers::{TimerError, Timers};
 
 /// Most rows of one page of [`Outbox::waiting`] and [`Outbox::dead`].
 pub const OUTBOX_PAGE_MAX: usize = 100;
@@ -125,14 +125,18 @@ impl Outbox {
     /// As [`plan`](Self::plan); `Contended` if others appended each time. After `Unknown` the outcomes are
     /// there in full or not at all.
     pub async fn append(&self, outcomes: &[Outcome]) -> Result<Vec<u64>, TimerError> {
-        let mut tries = Tries::default();
-        loop {
-            let planned = self.plan(outcomes).await?;
-            if let Some(sequences) = self.apply(planned).await? {
-                return Ok(sequences);
-            }
-            tries.changed()?;
-        }
+        until_committed!(self.timers, &self.partition, self.plan(outcomes))
+    }
+
+    /// Plans what [`wake`](Self::wake) does. Costs one read.
+    ///
+    /// # Errors
+    /// `Corrupt` if the outbox's row does not decode; what the store says.
+    pub async fn plan_wake(&self) -> Result<Planned<bool>, TimerError> {
+        let now_ms = self.timers.runtime().now_ms();
+        let batch = self.builder().await?.finish_awake(&self.timers, now_ms)?;
+        let outcome = !batch.is_empty();
+        Ok(Planned { batch, outcome })
     }
 
     /// Delivers what waits at once, whatever back-off or pause the outbox is in: for an operator who knows
@@ -142,23 +146,7 @@ impl Outbox {
     /// # Errors
     /// As [`append`](Self::append).
     pub async fn wake(&self) -> Result<bool, TimerError> {
-        let mut tries = Tries::default();
-        loop {
-            let now_ms = self.timers.runtime().now_ms();
-            let builder = self.builder().await?;
-            let batch = builder.finish_awake(&self.timers, now_ms)?;
-            if batch.is_empty() {
-                return Ok(false);
-            }
-            let planned = Planned {
-                batch,
-                outcome: true,
-            };
-            if let Some(woken) = self.apply(planned).await? {
-                return Ok(woken);
-            }
-            tries.changed()?;
-        }
+        until_committed!(self.timers, &self.partition, self.plan_wake())
     }
 
     /// How much waits. Costs one read.
@@ -214,6 +202,30 @@ impl Outbox {
         Ok(page.map(dead_outcome))
     }
 
+    /// Plans what [`requeue`](Self::requeue) does. Costs two reads.
+    ///
+    /// # Errors
+    /// `Corrupt` for a row that does not decode; what the store says.
+    pub async fn plan_requeue(&self, sequence: u64) -> Result<Planned<Option<u64>>, TimerError> {
+        let now_ms = self.timers.runtime().now_ms();
+        let key = Dead::key(self.name.as_bytes(), sequence);
+        let dead = self.read::<Dead>(key).await?;
+        let Some(row) = &dead.row else {
+            return Ok(Planned::nothing(None));
+        };
+        let mut builder = self.builder().await?;
+        let value = match Pending::decode(&row.value) {
+            Ok(pending) => Pending::new(pending.outcome, pending.written_at_ms).encode(),
+            Err(_) => row.value.clone(),
+        };
+        let sequence = builder.append_row(value)?;
+        let batch = dead.replace(Batch::new(), None);
+        Ok(Planned {
+            batch: batch.append(builder.finish(&self.timers, now_ms)?),
+            outcome: Some(sequence),
+        })
+    }
+
     /// Puts an outcome that was set aside behind all others, under a new sequence, its attempts back at 0.
     /// Returns the new sequence, or `None` if it is not among the dead.
     ///
@@ -223,45 +235,65 @@ impl Outbox {
     /// # Errors
     /// `Corrupt` for a dead row that does not decode; `Contended`; what the store says.
     pub async fn requeue(&self, sequence: u64) -> Result<Option<u64>, TimerError> {
+        until_committed!(self.timers, &self.partition, self.plan_requeue(sequence))
+    }
+
+    /// Plans what [`purge`](Self::purge) does. Costs one read.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn plan_purge(&self, sequence: u64) -> Result<Planned<bool>, TimerError> {
         let key = Dead::key(self.name.as_bytes(), sequence);
-        let mut tries = Tries::default();
-        loop {
-            let now_ms = self.timers.runtime().now_ms();
-            let dead = self.read::<Dead>(key.clone()).await?;
-            let Some(row) = &dead.row else {
-                return Ok(None);
-            };
-            let mut builder = self.builder().await?;
-            let value = match Pending::decode(&row.value) {
-                Ok(pending) => Pending::new(pending.outcome, pending.written_at_ms).encode(),
-                Err(_) => row.value.clone(),
-            };
-            let sequence = builder.append_row(value)?;
-            let batch = dead.replace(Batch::new(), None);
-            let planned = Planned {
-                batch: batch.append(builder.finish(&self.timers, now_ms)?),
-                outcome: sequence,
-            };
-            if let Some(sequence) = self.apply(planned).await? {
-                return Ok(Some(sequence));
-            }
-            tries.changed()?;
+        if self.store().get(&self.partition, &key).await?.is_none() {
+            return Ok(Planned::nothing(false));
         }
+        Ok(Planned {
+            batch: Batch::new().require_present(key.clone()).delete(key),
+            outcome: true,
+        })
     }
 
     /// Removes an outcome that was set aside, for good; false if it is not among the dead.
     ///
     /// # Errors
-    /// What the store says.
+    /// `Contended`; what the store says.
     pub async fn purge(&self, sequence: u64) -> Result<bool, TimerError> {
-        let key = Dead::key(self.name.as_bytes(), sequence);
-        let gone = Planned {
-            batch: Batch::new()
-                .require_present(key.clone())
-                .delete(key.clone()),
-            outcome: true,
+        until_committed!(self.timers, &self.partition, self.plan_purge(sequence))
+    }
+
+    /// Plans what [`set_aside`](Self::set_aside) does. Costs two reads.
+    ///
+    /// # Errors
+    /// `Corrupt` if the outbox's row does not decode; what the store says.
+    pub async fn plan_set_aside(
+        &self,
+        sequence: u64,
+        why: &str,
+    ) -> Result<Planned<bool>, TimerError> {
+        let name = self.name.as_bytes();
+        let pending_key = Pending::key(name, sequence);
+        let Some(value) = self.store().get(&self.partition, &pending_key).await? else {
+            return Ok(Planned::nothing(false));
         };
-        Ok(self.apply(gone).await?.unwrap_or(false))
+        let gone = self.read::<Gone>(GONE.key(&[name])).await?;
+        let mut left = gone.row.unwrap_or_default();
+        left.rows = left.rows.saturating_add(1);
+        left.bytes = left.bytes.saturating_add(Pending::backlog_bytes(&value));
+        let attempt = Pending::decode(&value).map_or(0, |pending| pending.attempt);
+        let now_ms = self.timers.runtime().now_ms();
+        let dead = Dead::new(DeadOutcomeReason::ByHand, why, value.clone(), now_ms);
+        let batch = gone
+            .replace(Batch::new(), Some(&left))
+            .require_equals(pending_key.clone(), value)
+            .delete(pending_key)
+            .put(
+                Dead::key(name, sequence),
+                dead.after_attempts(attempt).encode(),
+            );
+        Ok(Planned {
+            batch,
+            outcome: true,
+        })
     }
 
     /// Sets an outcome that waits aside by hand, so that those behind it go on: the way out for a relay
@@ -270,37 +302,11 @@ impl Outbox {
     /// # Errors
     /// `Contended`; what the store says.
     pub async fn set_aside(&self, sequence: u64, why: &str) -> Result<bool, TimerError> {
-        let name = self.name.as_bytes();
-        let mut tries = Tries::default();
-        loop {
-            let pending_key = Pending::key(name, sequence);
-            let Some(value) = self.store().get(&self.partition, &pending_key).await? else {
-                return Ok(false);
-            };
-            let gone = self.read::<Gone>(GONE.key(&[name])).await?;
-            let mut left = gone.row.unwrap_or_default();
-            left.rows = left.rows.saturating_add(1);
-            left.bytes = left.bytes.saturating_add(Pending::backlog_bytes(&value));
-            let attempt = Pending::decode(&value).map_or(0, |pending| pending.attempt);
-            let now_ms = self.timers.runtime().now_ms();
-            let dead = Dead::new(DeadOutcomeReason::ByHand, why, value.clone(), now_ms);
-            let batch = gone
-                .replace(Batch::new(), Some(&left))
-                .require_equals(pending_key.clone(), value)
-                .delete(pending_key)
-                .put(
-                    Dead::key(name, sequence),
-                    dead.after_attempts(attempt).encode(),
-                );
-            let planned = Planned {
-                batch,
-                outcome: true,
-            };
-            if let Some(done) = self.apply(planned).await? {
-                return Ok(done);
-            }
-            tries.changed()?;
-        }
+        until_committed!(
+            self.timers,
+            &self.partition,
+            self.plan_set_aside(sequence, why)
+        )
     }
 
     fn store(&self) -> &dyn ReadStore {
@@ -313,10 +319,6 @@ impl Outbox {
 
     async fn read<T: Row>(&self, key: Key) -> Result<Observed<T>, StoreError> {
         Observed::read(self.store(), &self.partition, key).await
-    }
-
-    async fn apply<T>(&self, planned: Planned<T>) -> Result<Option<T>, TimerError> {
-        planned.apply(&**self.timers.store(), &self.partition).await
     }
 
     /// One page of a table by sequence. Keys that hold no sequence are passed over, and end no page.

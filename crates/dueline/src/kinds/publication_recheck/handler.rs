@@ -13,7 +13,7 @@ use crate::kinds::owner::drained;
 use crate::kinds::row::Row;
 use crate::limits::{BATCH_BYTES_MAX, HANDLER_OPS_MAX};
 use crate::mutants::{Mutant, planted};
-use crate::store::{Batch, Precondition};
+use crate::store::{Batch, Precondition, ReadStore};
 use crate::timers::{
     DetachedHandler, DueTimer, Fired, HandlerError, Registration, RetryPolicy, TimerCtx, Timers,
 };
@@ -28,10 +28,11 @@ const COMMIT_WITHIN_MS: u64 = 10_000;
 /// The handler of [`PUBLICATION_RECHECK`](super::PUBLICATION_RECHECK): releases records when all their
 /// dependencies are visible.
 ///
-/// It reads other partitions, so it needs timers over a store that reaches them.
+/// It reads other partitions, so it needs timers over a store that reaches them, or [`reads`](Self::reads).
 pub struct PublicationRecheck {
     gate: Arc<dyn Gate>,
     timers: Timers,
+    reads: Option<Arc<dyn ReadStore>>,
     allowance: Option<Arc<dyn RemoteAllowance>>,
 }
 
@@ -66,8 +67,17 @@ impl PublicationRecheck {
         Self {
             gate: Arc::new(gate),
             timers,
+            reads: None,
             allowance: None,
         }
+    }
+
+    /// The same; other partitions are read here instead of in the store of the timers. Only
+    /// [`get_many`](ReadStore::get_many) is called, for at most eight keys of one partition.
+    #[must_use]
+    pub fn reads(mut self, reads: Arc<dyn ReadStore>) -> Self {
+        self.reads = Some(reads);
+        self
     }
 
     /// The same; each remote read takes one of a shared allowance too.
@@ -137,7 +147,10 @@ impl PublicationRecheck {
     ) -> Result<(usize, Stop), HandlerError> {
         let walk = RemoteWalk {
             gate: &*self.gate,
-            store: &**self.timers.store(),
+            reads: match &self.reads {
+                Some(reads) => &**reads,
+                None => &**self.timers.store(),
+            },
             runtime: self.timers.runtime(),
             allowance: self.allowance.as_deref(),
             remote,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::gate::{Dependency, Gate, RemoteAllowance};
 use crate::mutants::{Mutant, planted};
 use crate::runtime::Runtime;
-use crate::store::{Key, NamespaceStore, Partition, Precondition, ReadStore, StoreError};
+use crate::store::{Key, Partition, Precondition, ReadStore, StoreError};
 
 /// Most keys of one remote read.
 pub const REMOTE_PAGE_KEYS: usize = 8;
@@ -35,7 +35,7 @@ pub(super) enum Stop {
 /// Walks over remote dependencies.
 pub(super) struct RemoteWalk<'a> {
     pub(super) gate: &'a dyn Gate,
-    pub(super) store: &'a dyn NamespaceStore,
+    pub(super) reads: &'a dyn ReadStore,
     pub(super) runtime: &'a Runtime,
     pub(super) allowance: Option<&'a dyn RemoteAllowance>,
     pub(super) remote: &'a [Dependency],
@@ -63,7 +63,7 @@ impl RemoteWalk<'_> {
                 return Ok((position, Stop::Allowance));
             }
             let keys: Vec<Key> = page.iter().map(|of| of.key.clone()).collect();
-            let found = match self.store.get_many(&first.partition, &keys).await {
+            let found = match self.reads.get_many(&first.partition, &keys).await {
                 Ok(found) => found,
                 Err(error) if reads == 0 => return Err(error),
                 Err(error) => {

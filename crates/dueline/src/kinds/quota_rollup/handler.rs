@@ -3,18 +3,17 @@ use std::sync::Arc;
 
 use super::QUOTA_ROLLUP;
 use super::amounts::Amounts;
-use super::coordinator::{
-    AtCoordinator, COMMIT_WITHIN_MS, Closed, Older, SKEW_MS, plan_close, remove, warn,
-};
+use super::coordinator::{AtCoordinator, COMMIT_WITHIN_MS, Closed, Older, SKEW_MS, remove, warn};
 use super::job::{Job, Phase};
 use super::meter::{BackOff, QuotaMeter, QuotaNote, Unmetered};
+use super::own_charges::{after_close, end_of_own, named};
 use super::quota::next_due_ms;
 use super::rows::{Place, USAGE, Usage, VIEW, View};
 use crate::future::BoxFuture;
 use crate::kind::TimerKind;
 use crate::kinds::owner::{drained, later};
 use crate::kinds::row::Row;
-use crate::store::{Batch, Partition, Precondition, Value};
+use crate::store::{Batch, Partition, Value};
 use crate::timers::{
     DetachedHandler, DueTimer, Fired, HandlerError, Registration, RetryPolicy, TimerCtx, Timers,
 };
@@ -114,17 +113,9 @@ impl QuotaRollup {
     }
 
     async fn go_out(&self, ctx: &TimerCtx<'_>, timer: &DueTimer) -> Result<Step, HandlerError> {
-        let Ok(place) = Place::of_reference(timer.reference()) else {
-            tracing::warn!(
-                partition = %ctx.partition(),
-                reference = %timer.reference().escape_ascii(),
-                "a timer of a quota names no window; it goes"
-            );
+        let Some((place, job)) = named(ctx, timer)? else {
             return Ok(Step::Nothing);
         };
-        let undecodable = |error: crate::rows::Malformed| HandlerError::undecodable(error.0);
-        let job = Job::decode(timer.payload()).map_err(undecodable)?;
-        job.check(place.window).map_err(undecodable)?;
         if job.coordinator == *ctx.partition() {
             return Ok(Step::AtCoordinator(place));
         }
@@ -263,21 +254,9 @@ impl QuotaRollup {
                     .await
             }
             Step::AtCoordinator(place) => {
-                let closes_at_ms = place.window.closes_at_ms();
-                if now_ms < closes_at_ms {
-                    return Ok(later(timer, closes_at_ms, Batch::new()));
-                }
-                let planned = plan_close(ctx.reads(), ctx.partition(), place, None).await?;
-                let Some(planned) = planned else {
-                    return Ok(later(timer, now_ms, Batch::new()));
-                };
-                self.note_drained(ctx.partition(), planned.drained);
-                let batch = after_close(place).append(planned.batch);
-                Ok(if planned.has_more {
-                    later(timer, now_ms, batch)
-                } else {
-                    Fired::Done(batch)
-                })
+                let (fired, rows) = end_of_own(ctx, timer, place).await?;
+                self.note_drained(ctx.partition(), rows);
+                Ok(fired)
             }
         }
     }
@@ -312,11 +291,6 @@ impl QuotaRollup {
             Fired::Done(batch)
         })
     }
-}
-
-/// A batch that commits only when the window has closed by the clock of the store that holds its rows.
-fn after_close(place: &Place) -> Batch {
-    Batch::new().require(Precondition::NotBefore(place.window.closes_at_ms()))
 }
 
 /// The next roll-up of an open window.

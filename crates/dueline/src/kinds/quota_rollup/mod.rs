@@ -57,6 +57,7 @@
 //! | the last roll-up of a window, with nothing new | 2 | 2 | 2, 2 |
 //! | the end of a shard's window | 3, and 2 for older windows | 3 | 2, 5; of the last shard 1, 6 |
 //! | the end of the coordinator's | 1, and 1 for older windows | 2 | 2, 2 |
+//! | the same under [`OwnCharges`] | 1, and 1 for older windows | 1 | 0, 2 |
 //!
 //! # Limits
 //! Four counters of 64 bits; a charge that would overflow one is refused. A window lasts 1 s to 400 days, a
@@ -74,6 +75,7 @@ mod coordinator;
 mod handler;
 mod job;
 mod meter;
+mod own_charges;
 mod quota;
 mod quotas;
 mod rows;
@@ -83,6 +85,7 @@ pub use admission::{Admission, Basis, Limits};
 pub use amounts::{Amounts, COUNTERS_MAX};
 pub use handler::QuotaRollup;
 pub use meter::{BackOff, QuotaMeter, QuotaNote};
+pub use own_charges::OwnCharges;
 pub use quota::{PERIOD_MS, Quota};
 pub use quotas::{QuotaUsage, Quotas};
 pub use rows::QUOTA_NAME_BYTES_MAX;

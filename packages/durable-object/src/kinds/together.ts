@@ -1,0 +1,59 @@
+import { DuelineError } from "../errors.js";
+import {
+  dead as baseDead,
+  done as baseDone,
+  reschedule as baseReschedule,
+  type Effects,
+  type Outcome,
+  type Together as BaseTogether,
+} from "../outcomes.js";
+import type { Payloads, When } from "../types.js";
+import { coreOutgoing, outboxName, unknownOutbox, type CoreOutgoing, type OutgoingOutcome } from "./outboxes.js";
+
+/** An outcome that a handler tells, with the name of its outbox. */
+export interface ToldOutcome extends OutgoingOutcome {
+  readonly name: string;
+}
+
+/** What commits together with what becomes of a timer. */
+export interface Together<P extends Payloads = Payloads> extends BaseTogether<P> {
+  /** Outcomes to be delivered, at most 20. */
+  readonly outbox?: readonly ToldOutcome[];
+}
+
+/** As `done` of the main entry; outcomes may be told with it. */
+export const done: <P extends Payloads = any>(together?: Effects | Together<P>) => Outcome<P, never> = baseDone;
+
+/** As `reschedule` of the main entry; outcomes may be told with it. */
+export const reschedule: <P extends Payloads = any, T = never>(
+  when: When & { readonly payload?: T },
+  together?: Effects | Together<P>,
+) => Outcome<P, T> = baseReschedule;
+
+/** As `dead` of the main entry; outcomes may be told with it. */
+export const dead: <P extends Payloads = any>(
+  reason: string,
+  together?: Effects | Together<P>,
+) => Outcome<P, never> = baseDead;
+
+/** Most outcomes that go with a timer. */
+const TOLD_MAX = 20;
+
+/** What a handler tells with what becomes of its timer, as the core reads it. */
+export function toldWith(together: Pick<Together, "outbox">, outboxes: object): { outbox?: CoreOutgoing[] } {
+  const { outbox } = together;
+  if (outbox === undefined) {
+    return {};
+  }
+  if (!Array.isArray(outbox) || outbox.length > TOLD_MAX) {
+    throw new DuelineError("invalid", `a handler tells a list of at most ${TOLD_MAX} outcomes`);
+  }
+  const told = outbox.map((outcome: ToldOutcome) => {
+    const name = outboxName(outcome?.name);
+    if (!Object.hasOwn(outboxes, name)) {
+      throw unknownOutbox(name);
+    }
+    return { ...coreOutgoing(outcome), name };
+  });
+  return { outbox: told };
+}
