@@ -123,7 +123,6 @@ pub fn run_race(memory: &MemoryStore, partition: &Partition, at: &Key, race: Rac
         reference: key.reference.clone(),
     };
     let mut batch = Batch::new().delete(at.clone());
-    // A replaced name is written once: the new timer's.
     if old.header.flags.named && race != Race::Replace {
         batch = batch.delete(name.encode());
     }

@@ -197,7 +197,7 @@ describe("an alarm that the application sets itself", () => {
 describe("a storage that refuses until the platform gives the alarm up", { concurrency: true }, () => {
   /** Refuses from before the due on, until the last try has been thrown; then the storage heals. */
   async function givenUp(object: ObjectClient, fault: "reads" | "alarm"): Promise<void> {
-    await note(object, "one", Date.now() + 500);
+    await note(object, "one", Date.now() + 4_000);
     // With another timer behind it there is always an alarm to be set.
     await note(object, "two", Date.now() + HOUR_MS);
     await object.call("fault", fault);

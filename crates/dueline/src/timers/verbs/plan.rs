@@ -11,7 +11,8 @@ use crate::timers::{Timer, TimerError, Timers};
 /// A schedule as a batch, to be appended to one of the caller's: state and timer commit together.
 ///
 /// Holds at most two preconditions and three writes. A plan that keeps what is there writes nothing
-/// and still guards it, so that the caller's state is not committed beside a timer that is gone.
+/// and still guards it, so that the caller's state is not committed beside a timer that is gone. Two plans for
+/// one name do not share a batch: every store refuses that as `Invalid`.
 ///
 /// ```
 /// use std::sync::Arc;
