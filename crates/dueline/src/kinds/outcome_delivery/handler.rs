@@ -6,7 +6,7 @@ use super::relay::RelayRun;
 use super::run::{Ran, Seen};
 use super::sink_run::SinkRun;
 use super::{Backlog, DeliveryMeter, DeliveryOptions, OutboxName, Relay, RunSummary, Sink};
-use crate::future::BoxFuture;
+use crate::future::{BoxFuture, MaybeSendSync};
 use crate::kinds::owner::drained;
 use crate::kinds::row::Row;
 use crate::ordered::OrderedMap;
@@ -45,23 +45,52 @@ const READS_MS: u64 = 10_000;
 #[must_use]
 pub struct OutcomeDelivery {
     runtime: Runtime,
-    routes: OrderedMap<OutboxName, Route>,
-    otherwise: Option<Route>,
+    routes: OrderedMap<OutboxName, Box<dyn Route>>,
+    otherwise: Option<Box<dyn Route>>,
     meter: Option<Arc<dyn DeliveryMeter>>,
 }
 
-#[derive(Clone)]
-enum Route {
-    Sink(Arc<dyn Sink>, DeliveryOptions),
-    Relay(Relay),
+/// Where the outcomes of an outbox go. Behind a trait, so that a program without relays holds no code of them.
+trait Route: MaybeSendSync {
+    fn options(&self) -> &DeliveryOptions;
+
+    fn run<'a>(
+        &'a self,
+        fired: (&'a TimerCtx<'a>, &'a DueTimer),
+        runtime: &'a Runtime,
+        ran: Ran,
+    ) -> BoxFuture<'a, Result<Ran, StoreError>>;
 }
 
-impl Route {
+struct ToSink(Arc<dyn Sink>, DeliveryOptions);
+
+impl Route for ToSink {
     fn options(&self) -> &DeliveryOptions {
-        match self {
-            Self::Sink(_, options) => options,
-            Self::Relay(relay) => &relay.options,
-        }
+        &self.1
+    }
+
+    fn run<'a>(
+        &'a self,
+        fired: (&'a TimerCtx<'a>, &'a DueTimer),
+        runtime: &'a Runtime,
+        ran: Ran,
+    ) -> BoxFuture<'a, Result<Ran, StoreError>> {
+        Box::pin(SinkRun::new(fired, runtime, &*self.0, &self.1, ran).run())
+    }
+}
+
+impl Route for Relay {
+    fn options(&self) -> &DeliveryOptions {
+        &self.options
+    }
+
+    fn run<'a>(
+        &'a self,
+        fired: (&'a TimerCtx<'a>, &'a DueTimer),
+        runtime: &'a Runtime,
+        ran: Ran,
+    ) -> BoxFuture<'a, Result<Ran, StoreError>> {
+        Box::pin(RelayRun::new(fired, runtime, self, ran).run())
     }
 }
 
@@ -88,14 +117,14 @@ impl OutcomeDelivery {
         sink: impl Sink,
         options: DeliveryOptions,
     ) -> Self {
-        let route = Route::Sink(Arc::new(sink), options.clamped());
-        self.routes.insert(outbox, route);
+        let route = ToSink(Arc::new(sink), options.clamped());
+        self.routes.insert(outbox, Box::new(route));
         self
     }
 
     /// Applies the outcomes of the outboxes of this name, of every partition, to other partitions.
     pub fn relay(mut self, outbox: OutboxName, relay: Relay) -> Self {
-        self.routes.insert(outbox, Route::Relay(relay));
+        self.routes.insert(outbox, Box::new(relay));
         self
     }
 
@@ -106,7 +135,7 @@ impl OutcomeDelivery {
 
     /// The same with other figures than the default ones.
     pub fn otherwise_with(mut self, sink: impl Sink, options: DeliveryOptions) -> Self {
-        self.otherwise = Some(Route::Sink(Arc::new(sink), options.clamped()));
+        self.otherwise = Some(Box::new(ToSink(Arc::new(sink), options.clamped())));
         self
     }
 
@@ -165,16 +194,7 @@ impl OutcomeDelivery {
             lag_ms: 0,
         };
         let ran = Ran::begin(seen, state, progress, summary);
-        let ran = match route {
-            Route::Sink(sink, options) => {
-                let run = SinkRun::new((ctx, timer), &self.runtime, &**sink, options, ran);
-                Box::pin(run.run()).await?
-            }
-            Route::Relay(relay) => {
-                let run = RelayRun::new((ctx, timer), &self.runtime, relay, ran);
-                Box::pin(run.run()).await?
-            }
-        };
+        let ran = route.run((ctx, timer), &self.runtime, ran).await?;
         self.report(&ran.summary, route.options().lag_warn_ms);
         Ok(Some(Box::new(ran)))
     }
