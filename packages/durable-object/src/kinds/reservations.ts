@@ -80,9 +80,9 @@ export type Forgetting =
 /** What is asked of reservations. */
 export interface ReservationOptions {
   /**
-   * Asked when nobody has settled a reservation by its deadline. The effects that it returns commit with its
-   * end. It may be asked again before it takes effect; while it throws, the reservation stays pending and it is
-   * asked again, after 5 s at first and 60 s at most.
+   * Asked when nobody has settled a reservation by its deadline. It has 5 s; the effects that it returns commit
+   * with the end. It may be asked again before it takes effect; while it throws or hangs, the reservation stays
+   * pending and it is asked again, after 5 s at first and 60 s at most.
    */
   readonly onAbandon?: (reservation: Reservation) => Effects | void | Promise<Effects | void>;
 }

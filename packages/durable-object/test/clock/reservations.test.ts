@@ -300,6 +300,27 @@ describe("onAbandon", () => {
     });
   }
 
+  it("that hangs is asked again behind 5 s, and what it brings back then is dropped", async () => {
+    const { reservations } = hall.instance;
+    const works = onAbandon;
+    let bringBack: (effects: Effects) => void = () => assert.fail();
+    onAbandon = () =>
+      new Promise((resolve) => {
+        bringBack = resolve;
+      });
+    await reservations.reserve("12A", { commitWithin: 1_000 });
+    await clock.advance(2_000);
+    onAbandon = works;
+    await clock.advance(4_999);
+    assert.equal(asked.length, 1);
+    await clock.advance(10_000);
+    assert.equal(asked.length, 2);
+    bringBack(hall.instance.log("too late"));
+    await clock.advance(60_000);
+    assert.equal((await reservations.get("12A"))?.state, "abandoned");
+    assert.deepEqual(logged(), ["12A abandoned"]);
+  });
+
   it("is asked of each of many that are over together", async () => {
     const { reservations } = hall.instance;
     const ids = Array.from({ length: 150 }, (_, index) => `seat-${index}`);

@@ -1,4 +1,3 @@
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -10,6 +9,7 @@ use super::{Backlog, DeliveryMeter, DeliveryOptions, OutboxName, Relay, RunSumma
 use crate::future::BoxFuture;
 use crate::kinds::owner::drained;
 use crate::kinds::row::Row;
+use crate::ordered::OrderedMap;
 use crate::runtime::Runtime;
 use crate::store::StoreError;
 use crate::timers::{
@@ -45,7 +45,7 @@ const READS_MS: u64 = 10_000;
 #[must_use]
 pub struct OutcomeDelivery {
     runtime: Runtime,
-    routes: BTreeMap<OutboxName, Route>,
+    routes: OrderedMap<OutboxName, Route>,
     otherwise: Option<Route>,
     meter: Option<Arc<dyn DeliveryMeter>>,
 }
@@ -70,7 +70,7 @@ impl OutcomeDelivery {
     pub fn new(runtime: Runtime) -> Self {
         Self {
             runtime,
-            routes: BTreeMap::new(),
+            routes: OrderedMap::new(),
             otherwise: None,
             meter: None,
         }

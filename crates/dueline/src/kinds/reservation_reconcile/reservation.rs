@@ -1,5 +1,7 @@
+use std::borrow::Cow;
+
 use bytes::Bytes;
-use serde_json::{Map, Value as Json};
+use serde::Serialize;
 
 use super::rows::{ReservationRow, Stage};
 use super::{RESERVATION_DETAIL_BYTES_MAX, RESERVATION_ID_BYTES_MAX, RESERVATION_REASON_BYTES_MAX};
@@ -195,21 +197,23 @@ impl Reservation {
     /// `reservation`, `serial`, `end`, `reason` (of an abort), `ended_at_ms` and `detail`. Id and detail
     /// are text; bytes that are not UTF-8 are replaced by U+FFFD.
     pub fn to_json(&self) -> Bytes {
-        let text = |bytes: &Bytes| Json::from(String::from_utf8_lossy(bytes));
-        let mut fields = Map::new();
-        fields.insert("reservation".to_owned(), text(self.id.as_bytes()));
-        fields.insert("serial".to_owned(), Json::from(self.serial.to_string()));
-        if let ReservationState::Ended { end, ended_at_ms } = &self.state {
-            fields.insert("end".to_owned(), Json::from(end.name()));
-            if let End::Aborted(reason) = end {
-                fields.insert("reason".to_owned(), Json::from(reason.as_str()));
-            }
-            fields.insert("ended_at_ms".to_owned(), Json::from(*ended_at_ms));
-        }
-        if !self.detail.is_empty() {
-            fields.insert("detail".to_owned(), text(&self.detail));
-        }
-        Bytes::from(Json::Object(fields).to_string())
+        let (end, ended_at_ms) = match &self.state {
+            ReservationState::Ended { end, ended_at_ms } => (Some(end), Some(*ended_at_ms)),
+            ReservationState::Pending => (None, None),
+        };
+        let message = Message {
+            detail: Some(String::from_utf8_lossy(&self.detail)).filter(|text| !text.is_empty()),
+            end: end.map(End::name),
+            ended_at_ms,
+            reason: end.and_then(|end| match end {
+                End::Aborted(reason) => Some(reason.as_str()),
+                End::Committed | End::Abandoned => None,
+            }),
+            reservation: String::from_utf8_lossy(self.id.as_bytes()),
+            serial: self.serial.to_string(),
+        };
+        // Texts and a number always have a JSON form.
+        serde_json::to_vec(&message).map_or_else(|_| Bytes::new(), Bytes::from)
     }
 
     /// The id of the outcome that tells of the end: the same however often it is delivered, another for
@@ -218,6 +222,21 @@ impl Reservation {
         let serial = format!(".{:016x}", self.serial);
         Bytes::from([self.id.as_bytes().as_ref(), serial.as_bytes()].concat())
     }
+}
+
+/// What an outbox is told, its fields in the order of their names.
+#[derive(Serialize)]
+struct Message<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended_at_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    reservation: Cow<'a, str>,
+    serial: String,
 }
 
 pub(super) fn validate_detail(detail: &Bytes) -> Result<(), StoreError> {
