@@ -109,6 +109,8 @@ pub(crate) fn lane_summary(lane: &LaneSummary) -> JsValue {
         .kind(lane.kind)
         .number("timers", lane.timers.rows as u64)
         .with("hasMoreTimers", lane.timers.more)
+        .number("retrying", lane.retrying as u64)
+        .number("claimed", lane.claimed as u64)
         .number("dead", lane.dead.rows as u64)
         .with("hasMoreDead", lane.dead.more);
     let times = [

@@ -117,6 +117,10 @@ export interface KindCounts {
   readonly timers: number;
   /** Whether there are more than were counted. */
   readonly hasMoreTimers: boolean;
+  /** Of the counted timers those that have failed and wait for their next attempt. */
+  readonly retrying: number;
+  /** Of the counted timers those whose calls may be under way. */
+  readonly claimed: number;
   /** Dead letters, those whose payloads do not decode among them. */
   readonly dead: number;
   readonly hasMoreDead: boolean;

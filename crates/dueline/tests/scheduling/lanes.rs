@@ -24,6 +24,9 @@ fn a_summary_shows_each_kind_with_its_timers_its_dead_and_its_pause() {
     world.put_in_state("a", TimerState::Pending, 50_000);
     world.put_in_state("b", TimerState::Retrying, 40_000);
     world.put_in_state("c", TimerState::Dead, 9_000);
+    world.put_in_state("d", TimerState::Claimed, 60_000);
+    // The claim of a run that was cut is over.
+    world.put_in_state("e", TimerState::Claimed, NOW_MS);
     world.schedule(Timer::new(TimerKind(0xFF), "last").due_at(7));
     let dead = DeadKey {
         kind: TimerKind(200),
@@ -44,12 +47,16 @@ fn a_summary_shows_each_kind_with_its_timers_its_dead_and_its_pause() {
         first_due_ms: None,
         paused_since_ms: None,
         timers: rows(0),
+        retrying: 0,
+        claimed: 0,
         dead: rows(0),
     };
     let expected = [
         LaneSummary {
-            first_due_ms: Some(40_000),
-            timers: rows(2),
+            first_due_ms: Some(NOW_MS),
+            timers: rows(4),
+            retrying: 2,
+            claimed: 1,
             dead: rows(1),
             ..empty
         },

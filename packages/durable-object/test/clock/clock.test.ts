@@ -2,7 +2,7 @@
 // alarms that are tried again, transactions; and a run can be had again. Method: small objects of each kind.
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { dead, detached, reschedule, TimerObject, Timers, type Handlers } from "@dueline/durable-object";
+import { dead, detached, reschedule, TimerObject, Timers, type Handlers, type KindCounts } from "@dueline/durable-object";
 import { TestClock, TestObject } from "@dueline/durable-object/testing";
 import { DurableObject } from "cloudflare:workers";
 
@@ -48,6 +48,10 @@ class Worker extends TimerObject<Kinds> {
       },
       give: () => dead("no more"),
     };
+  }
+
+  counted(): Promise<KindCounts[]> {
+    return this.timers.counts();
   }
 
   async given(): Promise<string[]> {
@@ -121,6 +125,19 @@ describe("under a virtual clock", () => {
     await clock.advance(86_400_000);
     assert.equal(runs.length, 1_440);
     assert.ok(runs.every(({ at }, index) => at === begun + (index + 1) * 60_000));
+  });
+
+  it("is counted by what its timers are doing", async () => {
+    await object.instance.schedule("work", { after: 1_000, payload: { fails: 1 } });
+    await object.instance.schedule("work", { after: 60_000, payload: { fails: 0 } });
+    await object.instance.schedule("slow", { after: 1_000, payload: { ms: 5_000 } });
+    const shown = async (): Promise<unknown[]> =>
+      (await object.instance.counted()).map(({ kind, timers, retrying, claimed }) => [kind, timers, retrying, claimed]);
+    assert.deepEqual(await shown(), [["work", 2, 0, 0], ["slow", 1, 0, 0]]);
+    await clock.advance(2_000);
+    assert.deepEqual(await shown(), [["work", 2, 1, 0], ["slow", 1, 0, 1]]);
+    await clock.advance(10_000);
+    assert.deepEqual(await shown(), [["work", 1, 0, 0]]);
   });
 
   it("a timer is given up, and the object is built anew over what it had", async () => {

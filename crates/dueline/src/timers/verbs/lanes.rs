@@ -1,3 +1,4 @@
+use super::{TimerState, TimerView};
 use crate::ordered::OrderedMap;
 use crate::rows::{DeadKey, TimerKey, class, class_end, class_start, lane_head};
 use crate::store::{Key, Partition, ScanRange};
@@ -29,8 +30,20 @@ pub struct LaneSummary {
     pub paused_since_ms: Option<u64>,
     /// Timers that are not dead.
     pub timers: LaneCount,
+    /// Of the counted ones those that have failed and wait for their next attempt.
+    pub retrying: usize,
+    /// Of the counted ones those whose calls may be under way.
+    pub claimed: usize,
     /// Timers of the kind in the dead class.
     pub dead: LaneCount,
+}
+
+/// Rows of a class and a kind.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counted {
+    rows: LaneCount,
+    retrying: usize,
+    claimed: usize,
 }
 
 fn summary_of(lanes: &mut OrderedMap<TimerKind, LaneSummary>, kind: TimerKind) -> &mut LaneSummary {
@@ -39,6 +52,8 @@ fn summary_of(lanes: &mut OrderedMap<TimerKind, LaneSummary>, kind: TimerKind) -
         first_due_ms: None,
         paused_since_ms: None,
         timers: LaneCount::default(),
+        retrying: 0,
+        claimed: 0,
         dead: LaneCount::default(),
     })
 }
@@ -56,16 +71,18 @@ impl Timers {
             let first_due_ms = lane_head(&first).map(|head| head.due_ms);
             let (start, end) = (TimerKey::lane_start(kind), TimerKey::lane_end(kind));
             let start = start.min(first);
-            let timers = self.count(partition, start, end).await?;
+            let counted = self.count(partition, start, end).await?;
             let summary = summary_of(&mut lanes, kind);
             summary.first_due_ms = first_due_ms;
-            summary.timers = timers;
+            summary.timers = counted.rows;
+            summary.retrying = counted.retrying;
+            summary.claimed = counted.claimed;
         }
         for (kind, first) in self.kinds_of(partition, class::DEAD).await? {
             let (start, end) = (DeadKey::lane_start(kind), DeadKey::lane_end(kind));
             let start = start.min(first);
             let dead = self.count(partition, start, end).await?;
-            summary_of(&mut lanes, kind).dead = dead;
+            summary_of(&mut lanes, kind).dead = dead.rows;
         }
         for (kind, since_ms) in self.paused(partition).await? {
             summary_of(&mut lanes, kind).paused_since_ms = Some(since_ms);
@@ -101,20 +118,27 @@ impl Timers {
         partition: &Partition,
         start: Key,
         end: Key,
-    ) -> Result<LaneCount, TimerError> {
-        let mut rows = 0;
+    ) -> Result<Counted, TimerError> {
+        let now_ms = self.runtime().now_ms();
+        let mut counted = Counted::default();
         let mut cursor = None;
         loop {
-            let limit = COUNT_PAGE_ROWS.min(LANE_COUNT_MAX.saturating_sub(rows));
+            let limit = COUNT_PAGE_ROWS.min(LANE_COUNT_MAX.saturating_sub(counted.rows.rows));
             let range = ScanRange::new(start.clone(), end.clone(), limit).after(cursor);
             let page = self.store().scan(partition, &range).await?;
-            rows += page.rows.len();
+            for (key, value) in &page.rows {
+                let view = TimerView::read(key, value);
+                match view.map(|view| view.state_at(now_ms)) {
+                    Some(TimerState::Retrying) => counted.retrying += 1,
+                    Some(TimerState::Claimed) => counted.claimed += 1,
+                    _ => {}
+                }
+            }
+            counted.rows.rows += page.rows.len();
             cursor = page.next;
-            if cursor.is_none() || rows >= LANE_COUNT_MAX {
-                return Ok(LaneCount {
-                    rows,
-                    more: cursor.is_some(),
-                });
+            counted.rows.more = cursor.is_some();
+            if cursor.is_none() || counted.rows.rows >= LANE_COUNT_MAX {
+                return Ok(counted);
             }
         }
     }
