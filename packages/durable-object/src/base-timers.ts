@@ -1,4 +1,4 @@
-import { dueOf, nameOf, optionalText, text, time, whole } from "./checks.js";
+import { dueOf, listOf, nameOf, optionalText, optionalWhole, optionsOf, text, time } from "./checks.js";
 import { DeadLetters } from "./dead-letters.js";
 import type { Engine } from "./engine.js";
 import { DuelineError } from "./errors.js";
@@ -20,6 +20,7 @@ import type {
   Payloads,
   Schedule,
   Scheduled,
+  TimerState,
   TimerView,
   When,
 } from "./types.js";
@@ -71,7 +72,7 @@ export abstract class BaseTimers<P extends Payloads = Payloads> {
   /** Schedules a timer. Once the promise is resolved, it is committed and the alarm is set. */
   async schedule<K extends KindOf<P>>(kind: K, timer: Schedule<P[K]>): Promise<Scheduled> {
     return this.call(async (opened) => {
-      const { ifMatch: match, ...rest } = timer as Schedule<unknown>;
+      const { ifMatch: match, ...rest } = optionsOf("a timer", timer as Schedule<unknown>);
       const ifMatch = optionalText("`ifMatch`", match);
       const wanted = opened.host.wanted({ kind, ...rest } as FollowUp<Payloads>);
       if (ifMatch !== undefined && !wanted.isNamed) {
@@ -90,7 +91,7 @@ export abstract class BaseTimers<P extends Payloads = Payloads> {
     return this.call(async (opened) => {
       const number = opened.host.number(kind);
       const of = nameOf(name);
-      const ifMatch = optionalText("`ifMatch`", options.ifMatch);
+      const ifMatch = optionalText("`ifMatch`", optionsOf("the options", options).ifMatch);
       return (await opened.wait((core) => core.cancel(number, of, ifMatch))) as Cancelled | undefined;
     });
   }
@@ -112,11 +113,11 @@ export abstract class BaseTimers<P extends Payloads = Payloads> {
   ): Promise<Page<TimerView<K, P[K]>>> {
     return this.call(async (opened) => {
       const number = opened.host.number(kind);
-      const states = options.states === undefined ? undefined : listed(options.states);
-      const prefix = optionalText("`prefix`", options.prefix);
-      const after = optionalText("`after`", options.after);
-      const { dueBefore } = options;
-      const limit = whole("limit", options.limit, 1, 1000) ?? 100;
+      const { dueBefore, ...more } = optionsOf("the options", options);
+      const states = more.states === undefined ? undefined : listed(more.states);
+      const prefix = optionalText("`prefix`", more.prefix);
+      const after = optionalText("`after`", more.after);
+      const limit = optionalWhole("limit", more.limit, 1, 1000) ?? 100;
       const before = dueBefore === undefined ? undefined : time("dueBefore", dueBefore);
       const page = (await opened.wait((core) =>
         core.list(number, states, prefix, before, after, limit),
@@ -150,7 +151,8 @@ export abstract class BaseTimers<P extends Payloads = Payloads> {
   async pause(kind: KindOf<P>, options: { readonly wait?: boolean } = {}): Promise<boolean> {
     return this.call(async (opened) => {
       const number = opened.host.number(kind);
-      return (await opened.wait((core) => core.pause(number, options.wait ?? false))) as boolean;
+      const isWaiting = optionsOf("the options", options).wait === true;
+      return (await opened.wait((core) => core.pause(number, isWaiting))) as boolean;
     });
   }
 
@@ -186,13 +188,14 @@ export abstract class BaseTimers<P extends Payloads = Payloads> {
    * `alarm()`, and let its error out: the platform tries such an alarm again.
    */
   async alarm(info?: AlarmInvocationInfo): Promise<AlarmReport> {
+    const retryCount = Number(info?.retryCount ?? 0);
+    const isRetry = info?.isRetry === true;
+    const scheduledAt = info?.scheduledTime === undefined ? undefined : Number(info.scheduledTime);
     const opened = await this.#whenOpen();
     this.#alarms += 1;
     try {
       await this.#ownAlarm?.adoptServed(() => this.#scheduleOwn(opened, Date.now()));
-      const report = await opened.wait((core) =>
-        core.alarm(info?.retryCount ?? 0, info?.isRetry ?? false, info?.scheduledTime),
-      );
+      const report = await opened.wait((core) => core.alarm(retryCount, isRetry, scheduledAt));
       this.#log.alarm(report as AlarmReport);
       return report as AlarmReport;
     } finally {
@@ -296,12 +299,14 @@ export abstract class BaseTimers<P extends Payloads = Payloads> {
   }
 }
 
+/** Most states of a list: each of them. */
+const STATES_MAX = 4;
+
 /** States as the core reads them. */
-function listed(states: unknown): string {
-  if (!Array.isArray(states)) {
-    throw new DuelineError("invalid", "`states` is a list of states");
-  }
-  return states.map((state) => text("a state", state)).join();
+function listed(states: readonly TimerState[]): string {
+  return listOf("states", states, 1, STATES_MAX)
+    .map((state) => text("a state", state))
+    .join();
 }
 
 /** Schedules a timer. Its parts are handed over one by one: an object would cost a call for each of them. */

@@ -1,8 +1,8 @@
 import { dueOf, nameOf, span } from "./checks.js";
-import { DuelineError, textOf } from "./errors.js";
+import { DuelineError, inWords, textOf } from "./errors.js";
 import type { Detached, DueTimer, Inline } from "./handlers.js";
 import type { Instance } from "./instance.js";
-import { checkedEffects, isAsync, isThenable, KeptEffects } from "./kept-effects.js";
+import { checkedEffects, isThenable, KeptEffects } from "./kept-effects.js";
 import type { Log } from "./log.js";
 import { Outcome, type CancelWith, type Effects, type FollowUp, type Together } from "./outcomes.js";
 import { decodeName, decodePayload, encodePayload, shownPayload } from "./payload.js";
@@ -192,7 +192,8 @@ export class ObjectHost {
   ask(hook: string, argument: unknown, verb: number | undefined, run: number): unknown {
     const fail = (thrown: unknown): never => {
       this.#effects.threw(verb, thrown);
-      throw thrown;
+      // The core takes the text, and whatever else was thrown would break it.
+      throw textOf(thrown);
     };
     const keep: Keep = (effects) => {
       if (effects === undefined) {
@@ -363,9 +364,6 @@ export class ObjectHost {
   #together(run: Run, together: Together = {}, dead?: string): Pick<CoreOutcome, "effects" | "schedules"> {
     const { effects, schedule, cancel } = together;
     const kind = run.kind.name;
-    if (effects !== undefined && isAsync(effects)) {
-      throw new DuelineError("effects_async", `the effects of \`${kind}\` are an async function; await before you return them`);
-    }
     const schedules = [
       ...atMost("scheduled", schedule).map((timer) => this.wanted(timer)),
       ...atMost("cancelled", cancel).map((timer) => this.#unwanted(timer)),
@@ -373,7 +371,7 @@ export class ObjectHost {
     once(schedules);
     const given = dead === undefined ? {} : { dead };
     return {
-      ...(effects === undefined ? {} : { effects: this.#effects.keep(kind, effects, { run, ...given }) }),
+      ...(effects === undefined ? {} : { effects: this.#effects.keep(kind, checkedEffects(kind, effects), { run, ...given }) }),
       ...(schedules.length === 0 ? {} : { schedules }),
       ...this.#builtIn?.together(together),
     };
@@ -389,7 +387,7 @@ export class ObjectHost {
   wanted(timer: FollowUp<Payloads>): CoreWanted {
     const kind = this.#numbers.get(timer.kind);
     if (kind === undefined || !this.#kinds.has(kind)) {
-      throw new DuelineError("unknown_kind", `no handler of this object is called \`${timer.kind}\``);
+      throw new DuelineError("unknown_kind", `no handler of this object is called \`${inWords(timer.kind)}\``);
     }
     const { name, policy } = timer;
     if (policy !== undefined && name === undefined) {
@@ -409,7 +407,7 @@ export class ObjectHost {
   number(kind: string): number {
     const number = this.#numbers.get(kind);
     if (number === undefined) {
-      throw new DuelineError("unknown_kind", `no handler of this object is or was called \`${kind}\``);
+      throw new DuelineError("unknown_kind", `no handler of this object is or was called \`${inWords(kind)}\``);
     }
     return number;
   }

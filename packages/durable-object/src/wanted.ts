@@ -1,4 +1,5 @@
-import { DuelineError } from "./errors.js";
+import { listOf } from "./checks.js";
+import { DuelineError, inWords } from "./errors.js";
 import type { Policy } from "./types.js";
 
 /** A timer to be scheduled or cancelled, as the core reads it. */
@@ -23,17 +24,14 @@ const FOLLOW_UPS_MAX = 20;
 export function policyNumber(policy: Policy = "replace"): number {
   const number = POLICIES.indexOf(policy);
   if (number === -1) {
-    throw new DuelineError("invalid", `a policy is ${POLICIES.join(", ")}, not ${String(policy)}`);
+    throw new DuelineError("invalid", `a policy is ${POLICIES.join(", ")}, not ${inWords(policy)}`);
   }
   return number;
 }
 
 /** Timers that go with another, none or a list of them. */
 export function atMost<T>(what: string, timers: readonly T[] = []): readonly T[] {
-  if (timers.length > FOLLOW_UPS_MAX) {
-    throw new DuelineError("invalid", `at most ${FOLLOW_UPS_MAX} timers are ${what} with another, not ${timers.length}`);
-  }
-  return timers;
+  return listOf(`timers that are ${what} with another`, timers, 0, FOLLOW_UPS_MAX);
 }
 
 /** Each name once: of two plans for it the later one would know nothing of the earlier. */

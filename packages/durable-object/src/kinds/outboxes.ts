@@ -1,10 +1,10 @@
-import { text, whole } from "../checks.js";
+import { listOf, optionalWhole, optionsOf, text, whole } from "../checks.js";
 import { DuelineError } from "../errors.js";
 import type { Hook } from "../host.js";
 import { decodeName, decodePayload, encodePayload } from "../payload.js";
 import { coreRetry, optionalSpan } from "../settings.js";
 import { delivers, type Outbox, type Sink } from "./sinks.js";
-import { effectsOf, optionalFunction, optionsOf, shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
+import { effectsOf, optionalFunction, shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
 
 export { outbox, SinkError, type Delivery, type Outbox, type Sink, type SinkFault } from "./sinks.js";
 
@@ -193,7 +193,7 @@ export function coreOutboxes(outboxes: Readonly<Record<string, Sink | Outbox>>):
     there.set(name, outbox);
     return {
       name,
-      rowsMax: whole("rows", outbox.rows, 1, 80),
+      rowsMax: optionalWhole("rows", outbox.rows, 1, 80),
       deadlineMs: optionalSpan("deadline", outbox.deadline),
       budgetMs: optionalSpan("budget", outbox.budget),
       ...coreRetry(optionsOf("retry", outbox.retry ?? {})),
@@ -204,10 +204,7 @@ export function coreOutboxes(outboxes: Readonly<Record<string, Sink | Outbox>>):
 
 /** Outcomes as the core reads them. */
 function outgoingOf(outcomes: readonly OutgoingOutcome[]): CoreOutgoing[] {
-  if (!Array.isArray(outcomes) || outcomes.length < 1 || outcomes.length > OUTCOMES_MAX) {
-    throw new DuelineError("invalid", `outcomes are a list of 1 to ${OUTCOMES_MAX}`);
-  }
-  return outcomes.map(coreOutgoing);
+  return listOf("outcomes", outcomes, 1, OUTCOMES_MAX).map(coreOutgoing);
 }
 
 /** An outcome as the core reads it. */
@@ -234,14 +231,14 @@ export function outboxName(name: unknown): string {
 }
 
 function sequenceOf(sequence: number): number {
-  return whole("the sequence of an outcome", sequence ?? Number.NaN, 0, Number.MAX_SAFE_INTEGER) ?? 0;
+  return whole("the sequence of an outcome", sequence, 0, Number.MAX_SAFE_INTEGER);
 }
 
 function pageOf(options: PageOptions): [after: number | undefined, limit: number] {
   const { after, limit } = optionsOf("the options", options);
   return [
-    whole("after", after, 0, Number.MAX_SAFE_INTEGER),
-    whole("limit", limit, 1, PAGE_MAX) ?? PAGE_MAX,
+    optionalWhole("after", after, 0, Number.MAX_SAFE_INTEGER),
+    optionalWhole("limit", limit, 1, PAGE_MAX) ?? PAGE_MAX,
   ];
 }
 

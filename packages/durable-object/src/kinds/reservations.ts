@@ -1,12 +1,11 @@
-import { span, text } from "../checks.js";
-import { DuelineError, textOf } from "../errors.js";
+import { optionsOf, span, text } from "../checks.js";
+import { DuelineError, inWords, textOf } from "../errors.js";
 import type { Hook } from "../host.js";
 import type { Effects } from "../outcomes.js";
 import { decodeName, decodePayload, encodePayload } from "../payload.js";
 import {
   effectsOf,
   optionalFunction,
-  optionsOf,
   shortName,
   shortText,
   Verbs,
@@ -128,7 +127,7 @@ export class Reservations extends Verbs {
     const keepFor = wanted.keepFor === undefined ? undefined : span("keepFor", wanted.keepFor);
     const detail = detailOf(wanted.detail);
     if (outbox !== undefined && !this.#outboxes.has(outbox)) {
-      throw new DuelineError("unknown_kind", `this object has no outbox \`${String(outbox)}\`: name it in \`builtIns\``);
+      throw new DuelineError("unknown_kind", `this object has no outbox \`${inWords(outbox)}\`: name it in \`builtIns\``);
     }
     const done = await this.verb<CoreDone>(
       (core, effects) => core.reservationReserve(of, within, skew, keepFor, outbox, detail, effects),

@@ -1,10 +1,10 @@
-import { span, whole } from "../checks.js";
+import { optionalWhole, optionsOf, span } from "../checks.js";
 import { DuelineError } from "../errors.js";
 import type { BuiltIn, Hook } from "../host.js";
 import { isThenable } from "../kept-effects.js";
 import type { Effects } from "../outcomes.js";
 import { ticketOf, type CoreTicket, type Ticket, type TicketEnd } from "./ticket.js";
-import { optionalFunction, optionsOf, shortName } from "./verbs.js";
+import { optionalFunction, shortName } from "./verbs.js";
 
 /** What may be worth counting. It may be told more than once for one event. */
 export type TicketEvent =
@@ -50,7 +50,7 @@ export function coreTickets(given: TicketOptions): { settings: object; hooks: Bu
     hasAbort: optionalFunction("abort", abort),
     hasOnEvent: optionalFunction("onEvent", onEvent),
     ttlMaxMs: atLeast("ttlMax", 2, ttlMax),
-    callsPerTick: whole("callsPerTick", callsPerTick, 1, COUNT_MAX),
+    callsPerTick: optionalWhole("callsPerTick", callsPerTick, 1, COUNT_MAX),
     abortMs: atLeast("abortTimeout", 1, abortTimeout),
     outbox: outbox === undefined ? undefined : shortName("the name of an outbox", outbox, OUTBOX_NAME_BYTES_MAX),
   };

@@ -1,4 +1,4 @@
-import { span, text, whole } from "../checks.js";
+import { optionalWhole, optionsOf, span, text } from "../checks.js";
 import { DuelineError } from "../errors.js";
 import type { ObjectCore } from "../generated/dueline_object_kinds.js";
 import { encodePayload } from "../payload.js";
@@ -16,7 +16,7 @@ import {
   type TicketPage,
   type TicketSetAside,
 } from "./ticket.js";
-import { optionsOf, shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
+import { shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
 
 /** What is to be held, by whom, for how long. */
 export interface TicketRequest extends WithEffects {
@@ -80,8 +80,8 @@ export class Tickets extends Verbs {
     const under = optionalName("the key of a ticket", key);
     const goesWith = optionalName("the session of a ticket", session, SESSION_BYTES_MAX);
     const bytes = encodePayload(data, "the data of a ticket", DATA_BYTES_MAX);
-    const resourceMax = whole("resourceMax", limits.resourceMax, 0, Number.MAX_SAFE_INTEGER);
-    const actorMax = whole("actorMax", limits.actorMax, 0, Number.MAX_SAFE_INTEGER);
+    const resourceMax = optionalWhole("resourceMax", limits.resourceMax, 0, Number.MAX_SAFE_INTEGER);
+    const actorMax = optionalWhole("actorMax", limits.actorMax, 0, Number.MAX_SAFE_INTEGER);
     if (actorMax !== undefined && by === undefined) {
       throw new DuelineError("invalid", "`actorMax` is for a ticket with an actor");
     }
@@ -214,7 +214,7 @@ function placeOf(place: TicketPlace): { after: string | undefined; limit: number
   const { after, limit } = optionsOf("the options", place);
   return {
     after: after === undefined ? undefined : text("`after`", after),
-    limit: whole("limit", limit, 1, 1000) ?? 100,
+    limit: optionalWhole("limit", limit, 1, 1000) ?? 100,
   };
 }
 

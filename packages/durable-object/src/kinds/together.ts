@@ -1,4 +1,4 @@
-import { DuelineError } from "../errors.js";
+import { listOf } from "../checks.js";
 import {
   dead as baseDead,
   done as baseDone,
@@ -45,10 +45,7 @@ export function toldWith(together: Pick<Together, "outbox">, outboxes: object): 
   if (outbox === undefined) {
     return {};
   }
-  if (!Array.isArray(outbox) || outbox.length > TOLD_MAX) {
-    throw new DuelineError("invalid", `a handler tells a list of at most ${TOLD_MAX} outcomes`);
-  }
-  const told = outbox.map((outcome: ToldOutcome) => {
+  const told = listOf("outcomes that a handler tells", outbox, 0, TOLD_MAX).map((outcome) => {
     const name = outboxName(outcome?.name);
     if (!Object.hasOwn(outboxes, name)) {
       throw unknownOutbox(name);

@@ -1,4 +1,5 @@
-import { DuelineError } from "../errors.js";
+import { optionsOf } from "../checks.js";
+import { DuelineError, inWords } from "../errors.js";
 import type { ObjectCore } from "../generated/dueline_object_kinds.js";
 import type { Opened } from "../opened.js";
 import type { Effects } from "../outcomes.js";
@@ -66,14 +67,6 @@ export function shortText(what: string, value: unknown, bytesMax: number): strin
   return value;
 }
 
-/** Options, which must be an object before they are looked into. */
-export function optionsOf<T extends object>(what: string, options: T): T {
-  if (typeof options !== "object" || options === null) {
-    throw new DuelineError("invalid", `${what}: an object is wanted, not ${String(options)}`);
-  }
-  return options;
-}
-
 /** The effects that go with a verb, if there are some. */
 export function effectsOf(options: WithEffects): Effects | undefined {
   return optionsOf("the options", options).effects;
@@ -82,7 +75,7 @@ export function effectsOf(options: WithEffects): Effects | undefined {
 /** Whether a function was given. */
 export function optionalFunction(what: string, value: unknown): boolean {
   if (value !== undefined && typeof value !== "function") {
-    throw new DuelineError("invalid", `\`${what}\` is a function, not ${String(value)}`);
+    throw new DuelineError("invalid", `\`${what}\` is a function, not ${inWords(value)}`);
   }
   return value !== undefined;
 }
