@@ -45,7 +45,7 @@ export abstract class BaseTimers<P extends Payloads = Payloads> {
   readonly deadLetters: DeadLetters<P>;
   readonly #ctx: DurableObjectState;
   readonly #engine: Engine;
-  readonly #builtIn: BuiltIn | undefined;
+  readonly #builtIn: () => BuiltIn | undefined;
   readonly #options: TimersOptions<P>;
   readonly #log: Log;
   readonly #ownAlarm: OwnAlarm | undefined;
@@ -55,7 +55,7 @@ export abstract class BaseTimers<P extends Payloads = Payloads> {
   #isRestoring = false;
 
   /** @internal */
-  constructor(ctx: DurableObjectState, options: TimersOptions<P>, engine: Engine, builtIn?: BuiltIn) {
+  constructor(ctx: DurableObjectState, options: TimersOptions<P>, engine: Engine, builtIn: () => BuiltIn | undefined = () => undefined) {
     this.#ctx = ctx;
     this.#engine = engine;
     this.#builtIn = builtIn;
@@ -89,7 +89,7 @@ export abstract class BaseTimers<P extends Payloads = Payloads> {
     options: { readonly ifMatch?: string } = {},
   ): Promise<Cancelled | undefined> {
     return this.call(async (opened) => {
-      const number = opened.host.number(kind);
+      const number = opened.host.ownNumber(kind);
       const of = nameOf(name);
       const ifMatch = optionalText("`ifMatch`", optionsOf("the options", options).ifMatch);
       return (await opened.wait((core) => core.cancel(number, of, ifMatch))) as Cancelled | undefined;
@@ -136,7 +136,7 @@ export abstract class BaseTimers<P extends Payloads = Payloads> {
     when: When & { readonly ifMatch?: string },
   ): Promise<Scheduled> {
     return this.call(async (opened) => {
-      const number = opened.host.number(kind);
+      const number = opened.host.ownNumber(kind);
       const of = nameOf(name);
       const dueAt = dueOf(when);
       const ifMatch = optionalText("`ifMatch`", when.ifMatch);
@@ -283,11 +283,15 @@ export abstract class BaseTimers<P extends Payloads = Payloads> {
     await Promise.resolve();
     const { handlers } = this.#options;
     const given = typeof handlers === "function" ? handlers() : handlers;
-    const kinds = hostKinds({ ...given, ...this.#ownAlarm?.handlers() });
+    const kinds = hostKinds(given);
+    if (this.#ownAlarm !== undefined) {
+      kinds.push(this.#ownAlarm.kind());
+    }
     const instance = this.#engine.current;
-    const host = new ObjectHost(instance, this.#ctx.id.toString(), this.#builtIn, this.#log);
+    const builtIn = this.#builtIn();
+    const host = new ObjectHost(instance, this.#ctx.id.toString(), builtIn, this.#log);
     this.#host = host;
-    const settings = { ...coreSettings(this.#options, isAfterTrap), builtIns: this.#builtIn?.settings };
+    const settings = { ...coreSettings(this.#options, isAfterTrap), builtIns: builtIn?.settings };
     const pending = await this.#ownAlarm?.pending();
     const core = (await instance.wait(() =>
       this.#engine.module.ObjectCore.open(this.#ctx.storage, weakly(host), kinds.map(coreKind), settings),

@@ -87,6 +87,7 @@ export class ObjectHost {
   readonly #identity: string;
   readonly #kinds = new Map<number, HostKind>();
   readonly #numbers = new Map<string, number>();
+  readonly #builtInKinds: ReadonlyMap<string, number>;
   readonly #hooks: Readonly<Record<string, Hook>>;
   readonly #builtIn: BuiltIn | undefined;
   readonly #effects: KeptEffects<Run>;
@@ -105,9 +106,7 @@ export class ObjectHost {
     this.#identity = identity;
     this.#hooks = builtIn?.hooks ?? {};
     this.#builtIn = builtIn;
-    for (const [name, number] of Object.entries(builtIn?.kinds ?? {})) {
-      this.#numbers.set(name, number);
-    }
+    this.#builtInKinds = new Map(Object.entries(builtIn?.kinds ?? {}));
   }
 
   /** Which kind each name has; said once the object is open. */
@@ -363,12 +362,16 @@ export class ObjectHost {
 
   #together(run: Run, together: Together = {}, dead?: string): Pick<CoreOutcome, "effects" | "schedules"> {
     const { effects, schedule, cancel } = together;
-    const kind = run.kind.name;
+    const { kind, name } = run.due;
+    const number = this.#numbers.get(kind);
     const schedules = [
       ...atMost("scheduled", schedule).map((timer) => this.wanted(timer)),
       ...atMost("cancelled", cancel).map((timer) => this.#unwanted(timer)),
     ];
     once(schedules);
+    if (schedules.some(({ kind: other, reference, isNamed }) => isNamed && reference === name && other === number)) {
+      throw new DuelineError("invalid", "a handler does not schedule or cancel the timer that it handles: return `reschedule`");
+    }
     const given = dead === undefined ? {} : { dead };
     return {
       ...(effects === undefined ? {} : { effects: this.#effects.keep(kind, checkedEffects(kind, effects), { run, ...given }) }),
@@ -379,7 +382,7 @@ export class ObjectHost {
 
   /** A timer to be cancelled, of a kind that has, or had, a handler. */
   #unwanted(timer: CancelWith<Payloads>): CoreWanted {
-    const [kind, reference] = [this.number(timer.kind), nameOf(timer.name)];
+    const [kind, reference] = [this.ownNumber(timer.kind), nameOf(timer.name)];
     return { kind, reference, isNamed: true, dueAt: 0, payload: NOTHING, policy: CANCEL };
   }
 
@@ -405,6 +408,11 @@ export class ObjectHost {
 
   /** The number of a kind that has, or had, a handler. */
   number(kind: string): number {
+    return this.#builtInKinds.get(kind) ?? this.ownNumber(kind);
+  }
+
+  /** As {@link number}, of a kind whose timers are the application's: those of others have verbs of their own. */
+  ownNumber(kind: string): number {
     const number = this.#numbers.get(kind);
     if (number === undefined) {
       throw new DuelineError("unknown_kind", `no handler of this object is or was called \`${inWords(kind)}\``);
@@ -419,7 +427,7 @@ export class ObjectHost {
 
   /** The name of a kind's number. */
   nameOf(number: number): string {
-    for (const [name, known] of this.#numbers) {
+    for (const [name, known] of [...this.#builtInKinds, ...this.#numbers]) {
       if (known === number) {
         return name;
       }

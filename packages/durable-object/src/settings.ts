@@ -1,4 +1,4 @@
-import { optionalWhole, span } from "./checks.js";
+import { optionalWhole, optionsOf, span } from "./checks.js";
 import { DuelineError } from "./errors.js";
 import type { HostKind } from "./host.js";
 import type { Retry } from "./handlers.js";
@@ -47,7 +47,10 @@ export function coreSettings(settings: Settings, isAfterTrap: boolean): object {
  * The kinds of an object, looked over. Their payloads' types end here: each is decoded for its own handler.
  */
 export function hostKinds(handlers: object): HostKind[] {
-  return Object.entries(handlers).map(([name, given]: [string, unknown]) => {
+  return Object.entries(optionsOf("handlers", handlers)).map(([name, given]: [string, unknown]) => {
+    if (name.startsWith("$")) {
+      throw new DuelineError("invalid", `the kind \`${name}\` needs another name: those with a \`$\` are the package's`);
+    }
     // A handler alone is the shortest form of a kind.
     const kind = (typeof given === "function" ? { run: given } : given) as HostKind["kind"];
     const handler: unknown = kind?.call ?? kind?.run;

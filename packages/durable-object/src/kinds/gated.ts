@@ -3,6 +3,7 @@ import { DuelineError } from "../errors.js";
 import type { Hook } from "../host.js";
 import type { Effects } from "../outcomes.js";
 import { decodeName } from "../payload.js";
+import type { BuiltIns } from "./built-ins.js";
 import { effectsOf, shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
 
 /** Something that must be visible before a record is released. */
@@ -49,8 +50,8 @@ const STORED_BYTES_MAX = 480 * 1024;
  */
 export class Gated extends Verbs {
   /** @internal */
-  constructor(call: Call, isThere: boolean) {
-    super(call, "gated", isThere);
+  constructor(call: Call, wanted: () => BuiltIns) {
+    super(call, "gated", () => wanted().gated !== undefined);
   }
 
   /**

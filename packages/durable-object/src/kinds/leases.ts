@@ -4,7 +4,8 @@ import type { Hook } from "../host.js";
 import { checkedEffects } from "../kept-effects.js";
 import type { Effects } from "../outcomes.js";
 import { decodeName } from "../payload.js";
-import { shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
+import type { BuiltIns } from "./built-ins.js";
+import { optionalFunction, shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
 
 /** A lease that somebody holds. */
 export interface Lease {
@@ -72,8 +73,8 @@ type CoreOf<T> = Omit<T, "lease"> & { readonly lease?: CoreLease };
  */
 export class Leases extends Verbs {
   /** @internal */
-  constructor(call: Call, isThere: boolean) {
-    super(call, "leases", isThere);
+  constructor(call: Call, wanted: () => BuiltIns) {
+    super(call, "leases", () => wanted().leases !== undefined);
   }
 
   /** Asks for a lease for this many milliseconds. Effects are done if it is granted. */
@@ -151,7 +152,9 @@ export class Leases extends Verbs {
 }
 
 /** Leases' options as the core reads them, and what it asks. */
-export function coreLeases({ drain, recheck }: LeaseOptions): { settings: object; hooks: Record<string, Hook> } {
+export function coreLeases(given: LeaseOptions): { settings: object; hooks: Record<string, Hook> } {
+  const { drain, recheck } = optionsOf("leases", given);
+  optionalFunction("drain", drain);
   const recheckMs = recheck === undefined ? undefined : span("recheck", recheck);
   if (drain === undefined) {
     return { settings: { hasDrain: false, recheckMs }, hooks: {} };

@@ -1,8 +1,9 @@
 import { listOf, optionalWhole, optionsOf, text, whole } from "../checks.js";
-import { DuelineError } from "../errors.js";
+import { DuelineError, inWords } from "../errors.js";
 import type { Hook } from "../host.js";
 import { decodeName, decodePayload, encodePayload } from "../payload.js";
 import { coreRetry, optionalSpan } from "../settings.js";
+import type { BuiltIns } from "./built-ins.js";
 import { delivers, type Outbox, type Sink } from "./sinks.js";
 import { effectsOf, optionalFunction, shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
 
@@ -86,12 +87,12 @@ const PAGE_MAX = 100;
  * order, again after failures, until it has arrived. It may arrive more than once, with the same id.
  */
 export class Outboxes extends Verbs {
-  readonly #names: ReadonlySet<string>;
+  readonly #wanted: () => BuiltIns;
 
   /** @internal */
-  constructor(call: Call, outboxes: object | undefined) {
-    super(call, "outboxes", outboxes !== undefined);
-    this.#names = new Set(Object.keys(outboxes ?? {}));
+  constructor(call: Call, wanted: () => BuiltIns) {
+    super(call, "outboxes", () => wanted().outboxes !== undefined);
+    this.#wanted = wanted;
   }
 
   /**
@@ -104,9 +105,7 @@ export class Outboxes extends Verbs {
     options: WithEffects = {},
   ): Promise<number[]> {
     const name = outboxName(outbox);
-    if (!this.#names.has(name)) {
-      throw unknownOutbox(name);
-    }
+    knownOutbox(name, this.#wanted());
     const outgoing = outgoingOf(outcomes);
     return this.verb<number[]>((core, number) => core.outboxAppend(name, outgoing, number), effectsOf(options));
   }
@@ -220,9 +219,11 @@ export function coreOutgoing(outcome: OutgoingOutcome): CoreOutgoing {
   return { id, payload };
 }
 
-/** The error of a name that is not among the object's outboxes. */
-export function unknownOutbox(name: string): DuelineError {
-  return new DuelineError("unknown_kind", `no outbox of this object is called \`${name}\``);
+/** Throws unless a name is among the object's outboxes. */
+export function knownOutbox(name: unknown, { outboxes = {} }: BuiltIns): void {
+  if (typeof name !== "string" || !Object.hasOwn(outboxes, name)) {
+    throw new DuelineError("unknown_kind", `this object has no outbox \`${inWords(name)}\`: name it in \`builtIns\``);
+  }
 }
 
 /** The name of an outbox: 1 to 64 bytes of UTF-8. */

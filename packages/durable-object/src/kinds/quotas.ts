@@ -1,6 +1,7 @@
 import { optionsOf, time, whole } from "../checks.js";
 import { DuelineError, inWords } from "../errors.js";
 import type { Hook } from "../host.js";
+import type { BuiltIns } from "./built-ins.js";
 import { effectsOf, shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
 
 const NAME_BYTES_MAX = 64;
@@ -49,12 +50,13 @@ type CoreOf<T> = Omit<T, "used"> & { readonly used: Float64Array };
  * Rows of a window that is over go by themselves, 30 s behind its end.
  */
 export class Quotas extends Verbs {
-  readonly #windows: ReadonlyMap<string, number> | undefined;
+  readonly #wanted: () => BuiltIns;
+  #windows: ReadonlyMap<string, number> | undefined;
 
   /** @internal */
-  constructor(call: Call, quotas: QuotaOptions | undefined) {
-    super(call, "quotas", quotas !== undefined);
-    this.#windows = quotas && windowsOf(quotas);
+  constructor(call: Call, wanted: () => BuiltIns) {
+    super(call, "quotas", () => wanted().quotas !== undefined);
+    this.#wanted = wanted;
   }
 
   /**
@@ -98,10 +100,12 @@ export class Quotas extends Verbs {
   }
 
   #windowOf(name: string): number {
-    if (this.#windows === undefined) {
+    const { quotas } = this.#wanted();
+    if (quotas === undefined) {
       // The verb says that there are no quotas at all.
       return 0;
     }
+    this.#windows ??= windowsOf(quotas);
     const window = this.#windows.get(name);
     if (window === undefined) {
       throw new DuelineError("unknown_kind", `this object has no quota \`${inWords(name)}\`: name it in \`builtIns\``);

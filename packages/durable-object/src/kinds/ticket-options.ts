@@ -4,7 +4,7 @@ import type { BuiltIn, Hook } from "../host.js";
 import { isThenable } from "../kept-effects.js";
 import type { Effects } from "../outcomes.js";
 import { ticketOf, type CoreTicket, type Ticket, type TicketEnd } from "./ticket.js";
-import { optionalFunction, shortName } from "./verbs.js";
+import { optionalFunction } from "./verbs.js";
 
 /** What may be worth counting. It may be told more than once for one event. */
 export type TicketEvent =
@@ -35,12 +35,11 @@ export interface TicketOptions {
   readonly abortTimeout?: number;
   /** Hears of what may be worth counting. Nobody waits for it. */
   readonly onEvent?: (event: TicketEvent) => void;
-  /** The outbox to which the end of each ticket is told, by its name: 1 to 64 bytes of UTF-8. */
+  /** One of the object's outboxes, which is told of the end of each ticket in the commit of that. */
   readonly outbox?: string;
 }
 
 const COUNT_MAX = 0xffff_ffff;
-const OUTBOX_NAME_BYTES_MAX = 64;
 
 /** Tickets' options as the core reads them, and what it asks. */
 export function coreTickets(given: TicketOptions): { settings: object; hooks: BuiltIn["hooks"] } {
@@ -52,7 +51,7 @@ export function coreTickets(given: TicketOptions): { settings: object; hooks: Bu
     ttlMaxMs: atLeast("ttlMax", 2, ttlMax),
     callsPerTick: optionalWhole("callsPerTick", callsPerTick, 1, COUNT_MAX),
     abortMs: atLeast("abortTimeout", 1, abortTimeout),
-    outbox: outbox === undefined ? undefined : shortName("the name of an outbox", outbox, OUTBOX_NAME_BYTES_MAX),
+    outbox,
   };
   return {
     settings,

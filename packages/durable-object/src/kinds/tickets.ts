@@ -3,6 +3,7 @@ import { DuelineError } from "../errors.js";
 import type { ObjectCore } from "../generated/dueline_object_kinds.js";
 import { encodePayload } from "../payload.js";
 import type { Page } from "../types.js";
+import type { BuiltIns } from "./built-ins.js";
 import type { TicketOptions } from "./ticket-options.js";
 import {
   ticketOf,
@@ -63,12 +64,12 @@ const SESSION_BYTES_MAX = 1024;
  * Until that has come, a ticket counts.
  */
 export class Tickets extends Verbs {
-  readonly #asksOnClose: boolean;
+  readonly #wanted: () => BuiltIns;
 
   /** @internal */
-  constructor(call: Call, options: TicketOptions | undefined) {
-    super(call, "tickets", options !== undefined);
-    this.#asksOnClose = options?.onClose !== undefined;
+  constructor(call: Call, wanted: () => BuiltIns) {
+    super(call, "tickets", () => wanted().tickets !== undefined);
+    this.#wanted = wanted;
   }
 
   /** Opens a ticket. Effects are done if it is a new one. */
@@ -94,12 +95,12 @@ export class Tickets extends Verbs {
 
   /** Ends a ticket by using it: what was held is the holder's. */
   async consume(id: string, options: WithEffects = {}): Promise<TicketChange> {
-    return this.#change(id, options, (core, of, number) => core.ticketConsume(of, number), this.#asksOnClose);
+    return this.#change(id, options, (core, of, number) => core.ticketConsume(of, number), this.#asksOnClose());
   }
 
   /** Ends a ticket by giving it back: what was held is free at once. Its session is yours to abort. */
   async release(id: string, options: WithEffects = {}): Promise<TicketChange> {
-    return this.#change(id, options, (core, of, number) => core.ticketRelease(of, number), this.#asksOnClose);
+    return this.#change(id, options, (core, of, number) => core.ticketRelease(of, number), this.#asksOnClose());
   }
 
   /** Ends a ticket as if its time were over: the alarm aborts its session and closes it, at once. */
@@ -179,6 +180,10 @@ export class Tickets extends Verbs {
   async recount(of: TicketsOf): Promise<number> {
     const { name, isActor } = counted(of);
     return this.verb<number>((core) => core.ticketRecount(name, isActor));
+  }
+
+  #asksOnClose(): boolean {
+    return this.#wanted().tickets?.onClose !== undefined;
   }
 
   async #change(

@@ -8,7 +8,8 @@ import {
   type Together as BaseTogether,
 } from "../outcomes.js";
 import type { Payloads, When } from "../types.js";
-import { coreOutgoing, outboxName, unknownOutbox, type CoreOutgoing, type OutgoingOutcome } from "./outboxes.js";
+import type { BuiltIns } from "./built-ins.js";
+import { coreOutgoing, outboxName, knownOutbox, type CoreOutgoing, type OutgoingOutcome } from "./outboxes.js";
 
 /** An outcome that a handler tells, with the name of its outbox. */
 export interface ToldOutcome extends OutgoingOutcome {
@@ -40,16 +41,14 @@ export const dead: <P extends Payloads = any>(
 const TOLD_MAX = 20;
 
 /** What a handler tells with what becomes of its timer, as the core reads it. */
-export function toldWith(together: Pick<Together, "outbox">, outboxes: object): { outbox?: CoreOutgoing[] } {
+export function toldWith(together: Pick<Together, "outbox">, wanted: BuiltIns): { outbox?: CoreOutgoing[] } {
   const { outbox } = together;
   if (outbox === undefined) {
     return {};
   }
   const told = listOf("outcomes that a handler tells", outbox, 0, TOLD_MAX).map((outcome) => {
     const name = outboxName(outcome?.name);
-    if (!Object.hasOwn(outboxes, name)) {
-      throw unknownOutbox(name);
-    }
+    knownOutbox(name, wanted);
     return { ...coreOutgoing(outcome), name };
   });
   return { outbox: told };

@@ -21,10 +21,10 @@ const encoder = new TextEncoder();
 export abstract class Verbs {
   readonly #call: Call;
   readonly #kind: string;
-  readonly #isThere: boolean;
+  readonly #isThere: () => boolean;
 
   /** @internal */
-  constructor(call: Call, kind: string, isThere: boolean) {
+  constructor(call: Call, kind: string, isThere: () => boolean) {
     this.#call = call;
     this.#kind = kind;
     this.#isThere = isThere;
@@ -36,7 +36,7 @@ export abstract class Verbs {
     effects?: Effects,
     asksHooks = false,
   ): Promise<T> {
-    if (!this.#isThere) {
+    if (!this.#isThere()) {
       throw new DuelineError("unknown_kind", `this object has no \`${this.#kind}\`: name them in \`builtIns\``);
     }
     return this.#call((opened) =>

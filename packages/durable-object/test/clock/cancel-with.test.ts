@@ -109,7 +109,7 @@ describe("a cancel beside a fire", () => {
   });
 
   for (const [how, error] of [
-    ["own", /must not write the row or the name of the timer that fires/],
+    ["own", /does not schedule or cancel the timer that it handles/],
     ["both", /invalid: a timer is scheduled or cancelled once with another, not twice: "next"/],
     ["twice", /invalid: a timer is scheduled or cancelled once with another, not twice: "next"/],
     ["many", /invalid: timers that are cancelled with another are a list of 0 to 20/],

@@ -190,8 +190,8 @@ it("options may be wrong, and are looked at when the object is made", async () =
   wrong({ abortTimeout: 0 });
   wrong({ callsPerTick: 0 });
   wrong({ callsPerTick: 1.5 });
-  wrong({ outbox: "" });
-  wrong({ outbox: "x".repeat(65) });
+  wrong({ outbox: "of nobody" }, "unknown_kind");
+  wrong({ outbox: {} }, "unknown_kind");
 });
 
 it("an object without tickets says so", async () => {

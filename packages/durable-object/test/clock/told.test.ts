@@ -108,7 +108,7 @@ describe("what a handler tells", () => {
     const wrong: [unknown, RegExp][] = [
       ["a", /a list of 0 to 20/],
       [Array.from({ length: 21 }, () => ({ name: "mail", id: "a" })), /a list of 0 to 20/],
-      [[{ name: "post", id: "a" }], /unknown_kind: no outbox of this object is called `post`/],
+      [[{ name: "post", id: "a" }], /unknown_kind: this object has no outbox `post`/],
       [[{ name: "mail", id: "" }], /the id of an outcome/],
       [[null], /the name of an outbox/],
     ];

@@ -1,6 +1,11 @@
 // An object with tickets, for the tests: its options are those of the test that opens it.
-import { TimerObject, type BuiltIns, type Ticket, type TicketOptions, type Tickets } from "@dueline/durable-object/kinds";
+import { SinkError, TimerObject, type BuiltIns, type Ticket, type TicketOptions, type Tickets } from "@dueline/durable-object/kinds";
 import { TestObject, type TestClock } from "@dueline/durable-object/testing";
+
+/** What is told to it stays where it is. */
+const takesNothing = (): void => {
+  throw new SinkError("unavailable", "not yet");
+};
 
 let options: TicketOptions | undefined = {};
 
@@ -13,7 +18,11 @@ export class Venue extends TimerObject<Record<string, never>> {
     return {};
   }
   protected override builtIns(): BuiltIns {
-    return options === undefined ? {} : { tickets: options };
+    if (options === undefined) {
+      return {};
+    }
+    const { outbox } = options;
+    return { tickets: options, ...(outbox === undefined ? {} : { outboxes: { [outbox]: takesNothing } }) };
   }
   get tickets(): Tickets {
     return this.timers.tickets;
