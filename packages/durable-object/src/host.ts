@@ -8,7 +8,7 @@ import { Outcome, type CancelWith, type Effects, type FollowUp, type Together } 
 import { decodeName, decodePayload, encodePayload, shownPayload } from "./payload.js";
 import { Running } from "./running.js";
 import type { Payloads } from "./types.js";
-import { atMost, CANCEL, NOTHING, once, policyNumber, type CoreWanted } from "./wanted.js";
+import { CANCEL, goingWith, NOTHING, notTooMany, once, policyNumber, type CoreWanted } from "./wanted.js";
 
 const TIMEOUT_MS_MAX = 2 ** 31 - 1;
 /** What a kind has that does not say otherwise. */
@@ -71,7 +71,7 @@ export interface BuiltIn {
   /** The numbers of those that it has. */
   readonly handled: ReadonlySet<number>;
   /** What they have the core commit with what becomes of a timer. */
-  readonly together: (together: object) => object;
+  readonly together: (together: object) => { readonly outbox?: readonly unknown[] };
 }
 
 /** A run of a handler. */
@@ -365,9 +365,11 @@ export class ObjectHost {
     const { kind, name } = run.due;
     const number = this.#numbers.get(kind);
     const schedules = [
-      ...atMost("scheduled", schedule).map((timer) => this.wanted(timer)),
-      ...atMost("cancelled", cancel).map((timer) => this.#unwanted(timer)),
+      ...goingWith("timers scheduled", schedule).map((timer) => this.wanted(timer)),
+      ...goingWith("timers cancelled", cancel).map((timer) => this.#unwanted(timer)),
     ];
+    const told = this.#builtIn?.together(together) ?? {};
+    notTooMany(schedules.length + (told.outbox?.length ?? 0));
     once(schedules);
     if (schedules.some(({ kind: other, reference, isNamed }) => isNamed && reference === name && other === number)) {
       throw new DuelineError("invalid", "a handler does not schedule or cancel the timer that it handles: return `reschedule`");
@@ -376,7 +378,7 @@ export class ObjectHost {
     return {
       ...(effects === undefined ? {} : { effects: this.#effects.keep(kind, checkedEffects(kind, effects), { run, ...given }) }),
       ...(schedules.length === 0 ? {} : { schedules }),
-      ...this.#builtIn?.together(together),
+      ...told,
     };
   }
 

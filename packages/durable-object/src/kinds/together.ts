@@ -1,4 +1,4 @@
-import { listOf } from "../checks.js";
+import { goingWith } from "../wanted.js";
 import {
   dead as baseDead,
   done as baseDone,
@@ -18,7 +18,7 @@ export interface ToldOutcome extends OutgoingOutcome {
 
 /** What commits together with what becomes of a timer. */
 export interface Together<P extends Payloads = Payloads> extends BaseTogether<P> {
-  /** Outcomes to be delivered, at most 20. */
+  /** Outcomes to be delivered. With the timers at most 18. */
   readonly outbox?: readonly ToldOutcome[];
 }
 
@@ -37,16 +37,13 @@ export const dead: <P extends Payloads = any>(
   together?: Effects | Together<P>,
 ) => Outcome<P, never> = baseDead;
 
-/** Most outcomes that go with a timer. */
-const TOLD_MAX = 20;
-
 /** What a handler tells with what becomes of its timer, as the core reads it. */
 export function toldWith(together: Pick<Together, "outbox">, wanted: BuiltIns): { outbox?: CoreOutgoing[] } {
   const { outbox } = together;
   if (outbox === undefined) {
     return {};
   }
-  const told = listOf("outcomes that a handler tells", outbox, 0, TOLD_MAX).map((outcome) => {
+  const told = goingWith("outcomes told", outbox).map((outcome) => {
     const name = outboxName(outcome?.name);
     knownOutbox(name, wanted);
     return { ...coreOutgoing(outcome), name };

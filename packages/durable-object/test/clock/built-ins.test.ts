@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import * as main from "@dueline/durable-object";
-import { TimerObject, Timers, done, reschedule, type BuiltIns, type Lease } from "@dueline/durable-object/kinds";
+import { TimerObject, Timers, done, reschedule, type BuiltIns, type Lease, type Together } from "@dueline/durable-object/kinds";
 import { TestClock, TestObject } from "@dueline/durable-object/testing";
 import { DurableObject } from "cloudflare:workers";
 import { coded } from "./venue.js";
@@ -191,4 +191,57 @@ describe("a database", () => {
     assert.equal((await timers().leases.get("leader")).outcome, "vacant");
     assert.deepEqual(await shown(), []);
   });
+});
+
+describe("what goes with a timer", () => {
+  type Work = { work: undefined; other: undefined };
+  const names = Array.from({ length: 19 }, (_, index) => `n${index}`);
+  let together: Together<Work> = {};
+  let writes = 0;
+
+  class Worker extends TimerObject<Work> {
+    get open() {
+      return this.timers;
+    }
+    protected override handlers() {
+      return {
+        work: () => done<Work>({ ...together, effects: () => void (writes += 1) }),
+        other: () => undefined,
+      };
+    }
+    protected override builtIns(): BuiltIns {
+      return { outboxes: Object.fromEntries(names.map((name) => [name, () => undefined])) };
+    }
+  }
+
+  const schedule = (some: readonly string[]) => some.map((name) => ({ kind: "other" as const, name, after: 1e9 }));
+  const cancel = (some: readonly string[]) => some.map((name) => ({ kind: "other" as const, name }));
+  const outbox = (some: readonly string[]) => some.map((name) => ({ name, id: "a" }));
+  const FITS: Record<string, Together<Work>> = {
+    "timers that replace others": { schedule: schedule(names.slice(0, 18)) },
+    "timers that are cancelled": { cancel: cancel(names.slice(0, 18)) },
+    "outcomes, each in an outbox of its own": { outbox: outbox(names.slice(0, 18)) },
+    "all of these": {
+      schedule: schedule(names.slice(0, 6)),
+      cancel: cancel(names.slice(6, 12)),
+      outbox: outbox(names.slice(12, 18)),
+    },
+  };
+  for (const [what, fits] of Object.entries(FITS)) {
+    it(`fits if it is 18 ${what}, and no more`, async () => {
+      const { open } = (await TestObject.open(clock, Worker)).instance;
+      for (const name of names) {
+        await open.schedule("other", { name, after: 1e8 });
+      }
+      [together, writes] = [fits, 0];
+      await open.schedule("work", { name: "a", after: 1 });
+      await clock.advance(1);
+      assert.deepEqual([(await open.get("work", "a"))?.lastError, writes], [undefined, 1]);
+      together = { ...fits, outbox: [...(fits.outbox ?? []), ...outbox(["n18"])] };
+      await open.schedule("work", { name: "a", after: 1 });
+      await clock.advance(1);
+      assert.match((await open.get("work", "a"))?.lastError ?? "", /^invalid: .*18/);
+      assert.equal(writes, 1);
+    });
+  }
 });

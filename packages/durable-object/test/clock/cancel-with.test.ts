@@ -112,7 +112,7 @@ describe("a cancel beside a fire", () => {
     ["own", /does not schedule or cancel the timer that it handles/],
     ["both", /invalid: a timer is scheduled or cancelled once with another, not twice: "next"/],
     ["twice", /invalid: a timer is scheduled or cancelled once with another, not twice: "next"/],
-    ["many", /invalid: timers that are cancelled with another are a list of 0 to 20/],
+    ["many", /invalid: timers cancelled with another are a list of 0 to 18/],
     ["unknown", /unknown_kind: no handler of this object is or was called `tern`/],
   ] as const) {
     it(`is refused, and nothing written, where it makes no sense: ${how}`, async () => {
