@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use dueline::BoxFuture;
-use dueline::kinds::Planned;
 use dueline::kinds::publication_recheck::{
     Dependency, Gate, Gated, GatedRecord, PublicationRecheck, Rechecks,
 };
@@ -17,7 +16,7 @@ use dueline::timers::{HandlerError, Registration, TimerCtx, TimerKind, Timers};
 use js_sys::{Array, JSON, Promise, Uint8Array};
 use wasm_bindgen::prelude::*;
 
-use super::change::{change, committed};
+use super::change::committed;
 use super::hooks::Hooks;
 use crate::object::ObjectCore;
 use crate::outcome::Scheduling;
@@ -182,10 +181,7 @@ impl ObjectCore {
                         if found.is_some() {
                             batch = batch.require_present(key.clone()).delete(key);
                         }
-                        let outcome = found.is_some();
-                        Ok(change(Planned { batch, outcome }, |waited| {
-                            JsValue::from_bool(*waited)
-                        }))
+                        Ok((batch, JsValue::from_bool(found.is_some())))
                     })
                 },
             )

@@ -13,7 +13,7 @@ use wasm_bindgen::prelude::*;
 use super::change::{change, committed};
 use super::hooks::Hooks;
 use crate::object::ObjectCore;
-use crate::outcome::{Scheduling, time_of};
+use crate::outcome::{Scheduling, marked, time_of};
 use crate::records::Record;
 
 #[wasm_bindgen]
@@ -192,10 +192,7 @@ impl ObjectCore {
                     Some(until) => fence.until(time_of(until)),
                     None => fence,
                 };
-                let mut batch = fence.guard(Batch::new());
-                batch
-                    .writes
-                    .push(dueline_worker::effect_mark(effects as u64));
+                let batch = fence.guard(Batch::new()).append(marked(Some(effects)));
                 let done = timers.store().apply(&partition, batch).await?;
                 Ok(JsValue::from_bool(done.is_committed()))
             })

@@ -209,14 +209,7 @@ function outgoingOf(outcomes: readonly OutgoingOutcome[]): CoreOutgoing[] {
 /** An outcome as the core reads it. */
 export function coreOutgoing(outcome: OutgoingOutcome): CoreOutgoing {
   const id = shortName("the id of an outcome", outcome?.id, OUTCOME_ID_BYTES_MAX);
-  const payload = encodePayload(outcome.payload);
-  if (payload.length > PAYLOAD_BYTES_MAX) {
-    throw new DuelineError(
-      "payload_too_large",
-      `the payload of an outcome takes at most ${PAYLOAD_BYTES_MAX} bytes as it is stored, this one ${payload.length}`,
-    );
-  }
-  return { id, payload };
+  return { id, payload: encodePayload(outcome.payload, "the payload of an outcome", PAYLOAD_BYTES_MAX) };
 }
 
 /** Throws unless a name is among the object's outboxes. */
