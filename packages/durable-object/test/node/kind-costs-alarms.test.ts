@@ -48,6 +48,7 @@ it("the verbs of tickets cost as is documented", async () => {
     openCount: cost(2, 0, 0),
     extend: cost(3, 1, 0),
     consume: cost(12, 4, 0),
+    release: cost(12, 4, 0),
     gone: cost(1, 0, 0),
     cancel: cost(12, 4, 1),
   });

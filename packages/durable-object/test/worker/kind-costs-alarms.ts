@@ -114,6 +114,9 @@ export class KindAlarms extends DurableObject {
     counts.openCount = await count(() => tickets.openCount({ actor: "ann" }));
     counts.extend = await count(() => tickets.extend(first, 2 * LATER_MS));
     counts.consume = await count(() => tickets.consume(first));
+    await tickets.open({ ...hold, key: "3" });
+    const third = (await tickets.find("3"))?.id ?? "";
+    counts.release = await count(() => tickets.release(third));
     counts.gone = await count(() => tickets.consume(first));
     await tickets.open({ ...hold, key: "4" });
     const second = (await tickets.find("4"))?.id ?? "";
