@@ -52,6 +52,7 @@ const PROJECTS: &[&str] = &[
     "test/node",
     "test/clock",
     "test/types",
+    "test/consumer",
     "bench/worker",
     "bench/node",
     "examples",
@@ -265,7 +266,13 @@ fn bind(bindgen: &Path, module: &Path, name: &str, out: &str) -> Result<(), Fail
     if !text.contains("import source ") {
         return Err("the import of the module was not found".to_owned().into());
     }
-    write(&script, &text.replacen("import source ", "import ", 1))
+    write(&script, &text.replacen("import source ", "import ", 1))?;
+    // Only a library newer than ES2024 knows this name, and a project that checks its libraries would not compile.
+    let types = out.join(format!("{name}.d.ts"));
+    let lines = read(&types)?;
+    let known = lines.lines().filter(|line| !line.contains("[Symbol.dispose]"));
+    let known: String = known.flat_map(|line| [line, "\n"]).collect();
+    write(&types, &known)
 }
 
 /// What the compiler and wasm-bindgen make use of. With all that the optimizer knows it would write what only

@@ -4,7 +4,8 @@ import type { BuiltIn, Hook } from "../host.js";
 import { isThenable } from "../kept-effects.js";
 import type { Effects } from "../outcomes.js";
 import { ticketOf, type CoreTicket, type Ticket, type TicketEnd } from "./ticket.js";
-import { optionalFunction, optionsOf, shortName } from "./verbs.js";
+import { outboxName, unknownOutbox } from "./outboxes.js";
+import { optionalFunction, optionsOf } from "./verbs.js";
 
 /** What may be worth counting. It may be told more than once for one event. */
 export type TicketEvent =
@@ -24,9 +25,10 @@ export interface TicketOptions {
   readonly onClose?: (ticket: Ticket, end: TicketEnd) => Effects | void | Promise<Effects | void>;
   /**
    * Aborts the external session of a ticket that expires or is cancelled, before that is closed. It is called at
-   * least once, and again after a crash: make it idempotent. Whatever comes of it, the ticket is closed.
+   * least once, and again after a crash: make it idempotent. Whatever comes of it, the ticket is closed. `signal` is
+   * aborted when nobody waits for it any more.
    */
-  readonly abort?: (ticket: Ticket & { readonly session: string }) => unknown;
+  readonly abort?: (ticket: Ticket & { readonly session: string; readonly signal: AbortSignal }) => unknown;
   /** A ticket is held for less than this at a time, in milliseconds; 604,800,000 (seven days) without it. */
   readonly ttlMax?: number;
   /** How many tickets a tick closes at most if there is an `abort`; 8 without it. */
@@ -35,16 +37,18 @@ export interface TicketOptions {
   readonly abortTimeout?: number;
   /** Hears of what may be worth counting. Nobody waits for it. */
   readonly onEvent?: (event: TicketEvent) => void;
-  /** The outbox to which the end of each ticket is told, by its name: 1 to 64 bytes of UTF-8. */
+  /** The object's outbox to which the end of each ticket is told, by its name. */
   readonly outbox?: string;
 }
 
 const COUNT_MAX = 0xffff_ffff;
-const OUTBOX_NAME_BYTES_MAX = 64;
 
 /** Tickets' options as the core reads them, and what it asks. */
-export function coreTickets(given: TicketOptions): { settings: object; hooks: BuiltIn["hooks"] } {
+export function coreTickets(given: TicketOptions, outboxes: object): { settings: object; hooks: BuiltIn["hooks"] } {
   const { onClose, abort, ttlMax, callsPerTick, abortTimeout, onEvent, outbox } = optionsOf("tickets", given);
+  if (outbox !== undefined && !Object.hasOwn(outboxes, outboxName(outbox))) {
+    throw unknownOutbox(outbox);
+  }
   const settings = {
     hasOnClose: optionalFunction("onClose", onClose),
     hasAbort: optionalFunction("abort", abort),
@@ -52,7 +56,7 @@ export function coreTickets(given: TicketOptions): { settings: object; hooks: Bu
     ttlMaxMs: atLeast("ttlMax", 2, ttlMax),
     callsPerTick: whole("callsPerTick", callsPerTick, 1, COUNT_MAX),
     abortMs: atLeast("abortTimeout", 1, abortTimeout),
-    outbox: outbox === undefined ? undefined : shortName("the name of an outbox", outbox, OUTBOX_NAME_BYTES_MAX),
+    outbox,
   };
   return {
     settings,
@@ -73,15 +77,21 @@ function closing(onClose: NonNullable<TicketOptions["onClose"]>): Hook {
 }
 
 function aborting(abort: NonNullable<TicketOptions["abort"]>): Hook {
-  return (ticket) => abort(ticketOf(ticket as CoreTicket) as Ticket & { readonly session: string });
+  return (ticket, _, running) =>
+    abort({
+      ...(ticketOf(ticket as CoreTicket) as Ticket & { readonly session: string }),
+      get signal() {
+        return running.signal;
+      },
+    });
 }
 
 function telling(onEvent: NonNullable<TicketOptions["onEvent"]>): Hook {
-  return async (event) => {
+  return async (event, _keep, _running, failed) => {
     try {
       await (onEvent(event as TicketEvent) as unknown);
     } catch (thrown) {
-      console.error("dueline: `onEvent` of tickets failed", thrown);
+      failed(thrown);
     }
   };
 }

@@ -192,6 +192,11 @@ it("options may be wrong, and are looked at when the object is made", async () =
   wrong({ callsPerTick: 1.5 });
   wrong({ outbox: "" });
   wrong({ outbox: "x".repeat(65) });
+  wrong({ outbox: "ends" }, "unknown_kind");
+  const telling = (outboxes: BuiltIns["outboxes"]) => () =>
+    made.instance.wrong({ tickets: { outbox: "ends" }, ...(outboxes === undefined ? {} : { outboxes }) });
+  assert.throws(telling({ others: () => undefined }), coded("unknown_kind"));
+  assert.doesNotThrow(telling({ ends: () => undefined }));
 });
 
 it("an object without tickets says so", async () => {

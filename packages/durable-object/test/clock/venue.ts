@@ -1,19 +1,30 @@
 // An object with tickets, for the tests: its options are those of the test that opens it.
-import { TimerObject, type BuiltIns, type Ticket, type TicketOptions, type Tickets } from "@dueline/durable-object/kinds";
+import { SinkError, TimerObject, type BuiltIns, type LogEvent, type Settings, type Ticket, type TicketOptions, type Tickets } from "@dueline/durable-object/kinds";
 import { TestObject, type TestClock } from "@dueline/durable-object/testing";
 
 let options: TicketOptions | undefined = {};
+let log: (event: LogEvent) => void;
 
 export class Venue extends TimerObject<Record<string, never>> {
   constructor(ctx: DurableObjectState, env: unknown) {
     super(ctx, env);
     this.ctx.storage.sql.exec("CREATE TABLE IF NOT EXISTS written (text TEXT)");
   }
+  protected override settings(): Settings {
+    return { log };
+  }
   protected override handlers(): Record<string, never> {
     return {};
   }
   protected override builtIns(): BuiltIns {
-    return options === undefined ? {} : { tickets: options };
+    if (options?.outbox === undefined) {
+      return options === undefined ? {} : { tickets: options };
+    }
+    // Whoever is told is away: what was told stays to be seen.
+    const away = () => {
+      throw new SinkError("unavailable", "away");
+    };
+    return { tickets: options, outboxes: { [options.outbox]: away } };
   }
   get tickets(): Tickets {
     return this.timers.tickets;
@@ -28,8 +39,13 @@ export class Venue extends TimerObject<Record<string, never>> {
 }
 
 /** Opens an object whose tickets have these options. */
-export async function openVenue(clock: TestClock, wanted: TicketOptions = {}): Promise<TestObject<Venue>> {
+export async function openVenue(
+  clock: TestClock,
+  wanted: TicketOptions = {},
+  logger: (event: LogEvent) => void = () => undefined,
+): Promise<TestObject<Venue>> {
   options = wanted;
+  log = logger;
   return TestObject.open(clock, Venue);
 }
 
