@@ -72,7 +72,8 @@
 //! 6. **One budget.** A tick over all partitions of the object shares one
 //!    [`TickBudget`](dueline::timers::TickBudget), and takes them in the order of their wakes. What it
 //!    leaves has the next tick, a millisecond later and behind what waited: up to
-//!    [`drain_ticks_max`](ObjectOptions::drain_ticks_max) in the same alarm, then in the next.
+//!    [`drain_ticks_max`](ObjectOptions::drain_ticks_max) in the same alarm, while that has taken less than the
+//!    longest time of a tick, then in the next.
 //! 7. **Careful behind a crash.** If the alarm is a retry, the instance follows one that trapped, or the
 //!    last alarm was cut after another had been set in its place (that leaves a mark in the database, also
 //!    where a constructor sets it that was called for the alarm that it misses), each due timer is

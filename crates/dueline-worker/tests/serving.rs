@@ -157,6 +157,35 @@ fn a_backlog_is_worked_off_in_a_few_ticks_of_an_alarm_with_requests_in_between()
     assert_eq!(home.alarm_ms(), Some(START_MS + 60_000));
 }
 
+/// A platform bounds what an alarm may take, whatever it does with it.
+#[test]
+fn slow_handlers_have_the_time_of_one_tick_in_an_alarm() {
+    let home = Home::new();
+    let clock = home.clock.clone();
+    let slow = handler(move |_, _| {
+        clock.advance_ms(40);
+        Box::pin(async { Ok(Fired::Done(dueline::store::Batch::new())) })
+    });
+    let options = ObjectOptions {
+        budget: TickBudget {
+            max_fired: 1,
+            max_elapsed_ms: 100,
+            ..TickBudget::default()
+        },
+        ..ObjectOptions::default()
+    };
+    let driver = home.open([(A, Registration::inline(slow))], Start::Fresh, options);
+    for reference in ["a", "b", "c", "d", "e"] {
+        home.schedule(&driver, A, reference, START_MS + 1_000);
+    }
+    let report = home.next_alarm(&driver).unwrap();
+    assert_eq!((report.ticks, report.total.fired), (3, 3));
+    assert!(report.stopped_on_budget);
+    let report = home.next_alarm(&driver).unwrap();
+    assert_eq!((report.ticks, report.total.fired), (2, 2));
+    assert_eq!(home.alarm_ms(), None);
+}
+
 #[test]
 fn a_refused_partition_is_held_back_and_the_alarm_with_it() {
     let home = Home::new();

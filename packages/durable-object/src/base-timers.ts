@@ -1,4 +1,4 @@
-import { dueOf, nameOf, optionalText, text, time, whole } from "./checks.js";
+import { dueOf, listOf, nameOf, optionalText, optionalWhole, optionsOf, text, time } from "./checks.js";
 import { DeadLetters } from "./dead-letters.js";
 import type { Engine } from "./engine.js";
 import { DuelineError } from "./errors.js";
@@ -20,6 +20,7 @@ import type {
   Payloads,
   Schedule,
   Scheduled,
+  TimerState,
   TimerView,
   When,
 } from "./types.js";
@@ -44,7 +45,7 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
   readonly deadLetters: DeadLetters<P, B>;
   readonly #ctx: DurableObjectState;
   readonly #engine: Engine;
-  readonly #builtIn: BuiltIn | undefined;
+  readonly #builtIn: () => BuiltIn | undefined;
   readonly #options: TimersOptions<P>;
   readonly #log: Log;
   readonly #ownAlarm: OwnAlarm | undefined;
@@ -54,7 +55,7 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
   #isRestoring = false;
 
   /** @internal */
-  constructor(ctx: DurableObjectState, options: TimersOptions<P>, engine: Engine, builtIn?: BuiltIn) {
+  constructor(ctx: DurableObjectState, options: TimersOptions<P>, engine: Engine, builtIn: () => BuiltIn | undefined = () => undefined) {
     this.#ctx = ctx;
     this.#engine = engine;
     this.#builtIn = builtIn;
@@ -71,7 +72,7 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
   /** Schedules a timer. Once the promise is resolved, it is committed and the alarm is set. */
   async schedule<K extends KindOf<P>>(kind: K, timer: Schedule<P[K]>): Promise<Scheduled> {
     return this.call(async (opened) => {
-      const { ifMatch: match, ...rest } = timer as Schedule<unknown>;
+      const { ifMatch: match, ...rest } = optionsOf("a timer", timer as Schedule<unknown>);
       const ifMatch = optionalText("`ifMatch`", match);
       const wanted = opened.host.wanted({ kind, ...rest } as FollowUp<Payloads>);
       if (ifMatch !== undefined && !wanted.isNamed) {
@@ -88,9 +89,9 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
     options: { readonly ifMatch?: string } = {},
   ): Promise<Cancelled | undefined> {
     return this.call(async (opened) => {
-      const number = opened.host.number(kind);
+      const number = opened.host.ownNumber(kind);
       const of = nameOf(name);
-      const ifMatch = optionalText("`ifMatch`", options.ifMatch);
+      const ifMatch = optionalText("`ifMatch`", optionsOf("the options", options).ifMatch);
       return (await opened.wait((core) => core.cancel(number, of, ifMatch))) as Cancelled | undefined;
     });
   }
@@ -112,11 +113,11 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
   ): Promise<Page<TimerView<K, P[K]>>> {
     return this.call(async (opened) => {
       const number = opened.host.number(kind);
-      const states = options.states === undefined ? undefined : listed(options.states);
-      const prefix = optionalText("`prefix`", options.prefix);
-      const after = optionalText("`after`", options.after);
-      const { dueBefore } = options;
-      const limit = whole("limit", options.limit, 1, 1000) ?? 100;
+      const { dueBefore, ...more } = optionsOf("the options", options);
+      const states = more.states === undefined ? undefined : listed(more.states);
+      const prefix = optionalText("`prefix`", more.prefix);
+      const after = optionalText("`after`", more.after);
+      const limit = optionalWhole("limit", more.limit, 1, 1000) ?? 100;
       const before = dueBefore === undefined ? undefined : time("dueBefore", dueBefore);
       const page = (await opened.wait((core) =>
         core.list(number, states, prefix, before, after, limit),
@@ -135,7 +136,7 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
     when: When & { readonly ifMatch?: string },
   ): Promise<Scheduled> {
     return this.call(async (opened) => {
-      const number = opened.host.number(kind);
+      const number = opened.host.ownNumber(kind);
       const of = nameOf(name);
       const dueAt = dueOf(when);
       const ifMatch = optionalText("`ifMatch`", when.ifMatch);
@@ -150,7 +151,8 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
   async pause(kind: KindOf<P> | B, options: { readonly wait?: boolean } = {}): Promise<boolean> {
     return this.call(async (opened) => {
       const number = opened.host.number(kind);
-      return (await opened.wait((core) => core.pause(number, options.wait ?? false))) as boolean;
+      const isWaiting = optionsOf("the options", options).wait === true;
+      return (await opened.wait((core) => core.pause(number, isWaiting))) as boolean;
     });
   }
 
@@ -186,13 +188,14 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
    * `alarm()`, and let its error out: the platform tries such an alarm again.
    */
   async alarm(info?: AlarmInvocationInfo): Promise<AlarmReport> {
+    const retryCount = Number(info?.retryCount ?? 0);
+    const isRetry = info?.isRetry === true;
+    const scheduledAt = info?.scheduledTime === undefined ? undefined : Number(info.scheduledTime);
     const opened = await this.#whenOpen();
     this.#alarms += 1;
     try {
       await this.#ownAlarm?.adoptServed(() => this.#scheduleOwn(opened, Date.now()));
-      const report = await opened.wait((core) =>
-        core.alarm(info?.retryCount ?? 0, info?.isRetry ?? false, info?.scheduledTime),
-      );
+      const report = await opened.wait((core) => core.alarm(retryCount, isRetry, scheduledAt));
       this.#log.alarm(report as AlarmReport);
       return report as AlarmReport;
     } finally {
@@ -280,11 +283,15 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
     await Promise.resolve();
     const { handlers } = this.#options;
     const given = typeof handlers === "function" ? handlers() : handlers;
-    const kinds = hostKinds({ ...given, ...this.#ownAlarm?.handlers() });
+    const kinds = hostKinds(given);
+    if (this.#ownAlarm !== undefined) {
+      kinds.push(this.#ownAlarm.kind());
+    }
     const instance = this.#engine.current;
-    const host = new ObjectHost(instance, this.#ctx.id.toString(), this.#builtIn, this.#log);
+    const builtIn = this.#builtIn();
+    const host = new ObjectHost(instance, this.#ctx.id.toString(), builtIn, this.#log);
     this.#host = host;
-    const settings = { ...coreSettings(this.#options, isAfterTrap), builtIns: this.#builtIn?.settings };
+    const settings = { ...coreSettings(this.#options, isAfterTrap), builtIns: builtIn?.settings };
     const pending = await this.#ownAlarm?.pending();
     const core = (await instance.wait(() =>
       this.#engine.module.ObjectCore.open(this.#ctx.storage, weakly(host), kinds.map(coreKind), settings),
@@ -296,12 +303,14 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
   }
 }
 
+/** Most states of a list: each of them. */
+const STATES_MAX = 4;
+
 /** States as the core reads them. */
-function listed(states: unknown): string {
-  if (!Array.isArray(states)) {
-    throw new DuelineError("invalid", "`states` is a list of states");
-  }
-  return states.map((state) => text("a state", state)).join();
+function listed(states: readonly TimerState[]): string {
+  return listOf("states", states, 1, STATES_MAX)
+    .map((state) => text("a state", state))
+    .join();
 }
 
 /** Schedules a timer. Its parts are handed over one by one: an object would cost a call for each of them. */

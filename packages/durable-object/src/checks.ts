@@ -1,4 +1,4 @@
-import { DuelineError } from "./errors.js";
+import { DuelineError, inWords } from "./errors.js";
 import type { When } from "./types.js";
 
 /** 9999-12-31T23:59:59.999Z. */
@@ -23,20 +23,20 @@ export function dueOf(when: When): number {
 
 /** A time in milliseconds since 1970. */
 export function time(what: string, value: unknown): number {
-  const ms = Math.ceil(value instanceof Date ? value.getTime() : (value as number));
+  const ms = value instanceof Date ? value.getTime() : value;
   if (typeof ms !== "number" || !(ms >= 0 && ms <= DUE_MAX)) {
     throw new DuelineError(
       "due_out_of_range",
-      `${what} is a time from 0 to ${DUE_MAX} ms (9999-12-31T23:59:59.999Z), not ${String(value)}`,
+      `${what} is a time from 0 to ${DUE_MAX} ms (9999-12-31T23:59:59.999Z), not ${inWords(value)}`,
     );
   }
-  return ms;
+  return Math.ceil(ms);
 }
 
 /** A span in milliseconds. */
 export function span(what: string, value: unknown): number {
   if (typeof value !== "number" || !(value >= 0 && value <= DUE_MAX)) {
-    throw new DuelineError("due_out_of_range", `${what} is a span in ms from 0 on, not ${String(value)}`);
+    throw new DuelineError("due_out_of_range", `${what} is a span in ms from 0 on, not ${inWords(value)}`);
   }
   return Math.ceil(value);
 }
@@ -62,7 +62,7 @@ export function nameOf(value: unknown): string {
  */
 export function text(what: string, value: unknown): string {
   if (typeof value !== "string") {
-    throw new DuelineError("invalid", `${what} is a string, not ${String(value)}`);
+    throw new DuelineError("invalid", `${what} is a string, not ${inWords(value)}`);
   }
   return value;
 }
@@ -72,13 +72,31 @@ export function optionalText(what: string, value: unknown): string | undefined {
   return value === undefined ? undefined : text(what, value);
 }
 
-/** An integer within bounds; `undefined` stays. */
-export function whole(what: string, value: number | undefined, least: number, most: number): number | undefined {
-  if (value === undefined) {
-    return undefined;
-  }
-  if (!Number.isInteger(value) || value < least || value > most) {
-    throw new DuelineError("invalid", `${what} is a whole number from ${least} to ${most}, not ${value}`);
+/** As {@link whole}; `undefined` stays. */
+export function optionalWhole(what: string, value: unknown, least: number, most: number): number | undefined {
+  return value === undefined ? undefined : whole(what, value, least, most);
+}
+
+/** An integer within bounds. */
+export function whole(what: string, value: unknown, least: number, most: number): number {
+  if (typeof value !== "number" || !Number.isInteger(value) || value < least || value > most) {
+    throw new DuelineError("invalid", `${what} is a whole number from ${least} to ${most}, not ${inWords(value)}`);
   }
   return value;
+}
+
+/** Options, which must be an object before they are looked into. */
+export function optionsOf<T extends object>(what: string, options: T): T {
+  if (typeof options !== "object" || options === null) {
+    throw new DuelineError("invalid", `${what}: an object is wanted, not ${inWords(options)}`);
+  }
+  return options;
+}
+
+/** A list of so many. Each place of it has something: a hole would be skipped by every check and reach the engine. */
+export function listOf<T>(what: string, list: readonly T[], least: number, most: number): T[] {
+  if (!Array.isArray(list) || list.length < least || list.length > most) {
+    throw new DuelineError("invalid", `${what} are a list of ${least} to ${most}`);
+  }
+  return Array.from(list as readonly T[]);
 }

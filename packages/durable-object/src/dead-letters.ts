@@ -1,4 +1,4 @@
-import { optionalText, text, whole } from "./checks.js";
+import { optionalText, optionalWhole, optionsOf, text } from "./checks.js";
 import type { Opened } from "./opened.js";
 import type { DeadLetter, KindOf, Page, Payloads, Scheduled } from "./types.js";
 import { deadLetter, type CoreDead } from "./views.js";
@@ -20,9 +20,10 @@ export class DeadLetters<P extends Payloads, B extends string = never> {
     options: { readonly kind?: KindOf<P> | B; readonly after?: string; readonly limit?: number } = {},
   ): Promise<Page<DeadLetter>> {
     return this.#call(async (opened) => {
-      const kind = options.kind === undefined ? undefined : opened.host.number(options.kind);
-      const limit = whole("limit", options.limit, 1, 1000) ?? 100;
-      const after = optionalText("`after`", options.after);
+      const { kind: name, ...place } = optionsOf("the options", options);
+      const kind = name === undefined ? undefined : opened.host.number(name);
+      const limit = optionalWhole("limit", place.limit, 1, 1000) ?? 100;
+      const after = optionalText("`after`", place.after);
       const page = (await opened.wait((core) => core.dead(kind, after, limit))) as {
         readonly dead: readonly CoreDead[];
         readonly next?: string;

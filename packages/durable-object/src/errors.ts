@@ -81,10 +81,26 @@ export function fromCore(thrown: unknown): unknown {
   });
 }
 
-/** The text of anything that was thrown. */
+/**
+ * The text of anything that was thrown, and nothing but a text: the message of an error may be an object, and to
+ * read it may throw.
+ */
 export function textOf(thrown: unknown): string {
-  if (thrown instanceof Error) {
-    return thrown.message === "" ? thrown.name : thrown.message;
+  try {
+    if (thrown instanceof Error) {
+      return String(thrown.message === "" ? thrown.name : thrown.message);
+    }
+    return typeof thrown === "string" ? thrown : `something that is no Error was thrown: ${String(thrown)}`;
+  } catch {
+    return "something that has no text was thrown";
   }
-  return typeof thrown === "string" ? thrown : `something that is no Error was thrown: ${String(thrown)}`;
+}
+
+/** A value as a message shows it. Not each has a text of its own. */
+export function inWords(value: unknown): string {
+  try {
+    return String(value);
+  } catch {
+    return `a ${typeof value}`;
+  }
 }

@@ -1,14 +1,14 @@
 import { dueOf, nameOf, span } from "./checks.js";
-import { DuelineError, textOf } from "./errors.js";
+import { DuelineError, inWords, textOf } from "./errors.js";
 import type { Detached, DueTimer, Inline } from "./handlers.js";
 import type { Instance } from "./instance.js";
-import { checkedEffects, isAsync, isThenable, KeptEffects } from "./kept-effects.js";
+import { checkedEffects, isThenable, KeptEffects } from "./kept-effects.js";
 import type { Log } from "./log.js";
 import { Outcome, type CancelWith, type Effects, type FollowUp, type Together } from "./outcomes.js";
 import { decodeName, decodePayload, encodePayload, shownPayload } from "./payload.js";
 import { Running } from "./running.js";
 import type { Payloads } from "./types.js";
-import { atMost, CANCEL, NOTHING, once, policyNumber, type CoreWanted } from "./wanted.js";
+import { CANCEL, goingWith, NOTHING, notTooMany, once, policyNumber, type CoreWanted } from "./wanted.js";
 
 const TIMEOUT_MS_MAX = 2 ** 31 - 1;
 /** What a kind has that does not say otherwise. */
@@ -85,7 +85,7 @@ export interface BuiltIn {
   /** What is said of a hook by its name and argument, if it fails. */
   readonly about: (hook: string, argument: unknown) => About | undefined;
   /** What they have the core commit with what becomes of a timer. */
-  readonly together: (together: object) => object;
+  readonly together: (together: object) => { readonly outbox?: readonly unknown[] };
 }
 
 /** A run of a handler. */
@@ -109,6 +109,7 @@ export class ObjectHost {
   readonly #identity: string;
   readonly #kinds = new Map<number, HostKind>();
   readonly #numbers = new Map<string, number>();
+  readonly #builtInKinds: ReadonlyMap<string, number>;
   readonly #hooks: Readonly<Record<string, Hook>>;
   readonly #builtIn: BuiltIn | undefined;
   readonly #effects: KeptEffects<Run | Asked>;
@@ -127,9 +128,7 @@ export class ObjectHost {
     this.#identity = identity;
     this.#hooks = builtIn?.hooks ?? {};
     this.#builtIn = builtIn;
-    for (const [name, number] of Object.entries(builtIn?.kinds ?? {})) {
-      this.#numbers.set(name, number);
-    }
+    this.#builtInKinds = new Map(Object.entries(builtIn?.kinds ?? {}));
   }
 
   /** Which kind each name has; said once the object is open. */
@@ -222,7 +221,8 @@ export class ObjectHost {
     const fail = (thrown: unknown): never => {
       this.#effects.threw(verb, thrown);
       failed(thrown);
-      throw thrown;
+      // The core takes the text, and whatever else was thrown would break it.
+      throw textOf(thrown);
     };
     const keep: Keep = (effects) => {
       if (effects === undefined) {
@@ -399,26 +399,29 @@ export class ObjectHost {
 
   #together(run: Run, together: Together = {}, dead?: string): Pick<CoreOutcome, "effects" | "schedules"> {
     const { effects, schedule, cancel } = together;
-    const kind = run.kind.name;
-    if (effects !== undefined && isAsync(effects)) {
-      throw new DuelineError("effects_async", `the effects of \`${kind}\` are an async function; await before you return them`);
-    }
+    const { kind, name } = run.due;
+    const number = this.#numbers.get(kind);
     const schedules = [
-      ...atMost("scheduled", schedule).map((timer) => this.wanted(timer)),
-      ...atMost("cancelled", cancel).map((timer) => this.#unwanted(timer)),
+      ...goingWith("timers scheduled", schedule).map((timer) => this.wanted(timer)),
+      ...goingWith("timers cancelled", cancel).map((timer) => this.#unwanted(timer)),
     ];
+    const told = this.#builtIn?.together(together) ?? {};
+    notTooMany(schedules.length + (told.outbox?.length ?? 0));
     once(schedules);
+    if (schedules.some(({ kind: other, reference, isNamed }) => isNamed && reference === name && other === number)) {
+      throw new DuelineError("invalid", "a handler does not schedule or cancel the timer that it handles: return `reschedule`");
+    }
     const given = dead === undefined ? {} : { dead };
     return {
-      ...(effects === undefined ? {} : { effects: this.#effects.keep(kind, effects, { run, ...given }) }),
+      ...(effects === undefined ? {} : { effects: this.#effects.keep(kind, checkedEffects(kind, effects), { run, ...given }) }),
       ...(schedules.length === 0 ? {} : { schedules }),
-      ...this.#builtIn?.together(together),
+      ...told,
     };
   }
 
   /** A timer to be cancelled, of a kind that has, or had, a handler. */
   #unwanted(timer: CancelWith<Payloads>): CoreWanted {
-    const [kind, reference] = [this.number(timer.kind), nameOf(timer.name)];
+    const [kind, reference] = [this.ownNumber(timer.kind), nameOf(timer.name)];
     return { kind, reference, isNamed: true, dueAt: 0, payload: NOTHING, policy: CANCEL };
   }
 
@@ -426,7 +429,7 @@ export class ObjectHost {
   wanted(timer: FollowUp<Payloads>): CoreWanted {
     const kind = this.#numbers.get(timer.kind);
     if (kind === undefined || !this.#kinds.has(kind)) {
-      throw new DuelineError("unknown_kind", `no handler of this object is called \`${timer.kind}\``);
+      throw new DuelineError("unknown_kind", `no handler of this object is called \`${inWords(timer.kind)}\``);
     }
     const { name, policy } = timer;
     if (policy !== undefined && name === undefined) {
@@ -444,9 +447,14 @@ export class ObjectHost {
 
   /** The number of a kind that has, or had, a handler. */
   number(kind: string): number {
+    return this.#builtInKinds.get(kind) ?? this.ownNumber(kind);
+  }
+
+  /** As {@link number}, of a kind whose timers are the application's: those of others have verbs of their own. */
+  ownNumber(kind: string): number {
     const number = this.#numbers.get(kind);
     if (number === undefined) {
-      throw new DuelineError("unknown_kind", `no handler of this object is or was called \`${kind}\``);
+      throw new DuelineError("unknown_kind", `no handler of this object is or was called \`${inWords(kind)}\``);
     }
     return number;
   }
@@ -458,7 +466,7 @@ export class ObjectHost {
 
   /** The name of a kind's number. */
   nameOf(number: number): string {
-    for (const [name, known] of this.#numbers) {
+    for (const [name, known] of [...this.#builtInKinds, ...this.#numbers]) {
       if (known === number) {
         return name;
       }

@@ -133,14 +133,13 @@ export class KeptEffects<R> {
 
 /** Effects that an application gave: a function that does not wait. */
 export function checkedEffects(kind: string, effects: unknown): Effects {
-  if (typeof effects !== "function" || isAsync(effects as Effects)) {
-    throw new DuelineError("effects_async", `the effects of \`${kind}\` are a function that writes and returns nothing`);
+  const isFunction = typeof effects === "function";
+  // Else it is asynchronous, a generator, or a stub of one elsewhere.
+  if (!isFunction || Object.prototype.toString.call(effects) !== "[object Function]") {
+    const code = isFunction ? "effects_async" : "invalid";
+    throw new DuelineError(code, `the effects of \`${kind}\` are a function that writes, returns nothing, and is no async one`);
   }
   return effects as Effects;
-}
-
-export function isAsync(effects: Effects): boolean {
-  return Object.prototype.toString.call(effects) === "[object AsyncFunction]";
 }
 
 export function isThenable(value: unknown): value is PromiseLike<unknown> {

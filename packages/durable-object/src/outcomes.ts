@@ -29,9 +29,9 @@ export interface CancelWith<P extends Payloads> {
 /** What commits together with what becomes of a timer. */
 export interface Together<P extends Payloads = Payloads> {
   readonly effects?: Effects;
-  /** Timers to be scheduled, at most 20. */
+  /** Timers to be scheduled. With all that is beside them at most 18. */
   readonly schedule?: readonly FollowUp<P>[];
-  /** Timers to be cancelled, at most 20. One that is not there is none. */
+  /** Timers to be cancelled. One that is not there is none. */
   readonly cancel?: readonly CancelWith<P>[];
 }
 

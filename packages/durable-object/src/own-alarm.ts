@@ -1,4 +1,4 @@
-import type { Inline } from "./handlers.js";
+import type { HostKind } from "./host.js";
 
 /**
  * The alarm that an object had before it adopted this package, as a timer.
@@ -19,14 +19,12 @@ export class OwnAlarm {
     this.#alarm = alarm;
   }
 
-  handlers(): Record<string, Inline<undefined>> {
-    return {
-      [OwnAlarm.KIND]: {
-        run: async () => {
-          await this.#alarm();
-        },
-      },
+  /** The kind of its timer. */
+  kind(): HostKind {
+    const run = async (): Promise<void> => {
+      await this.#alarm();
     };
+    return { name: OwnAlarm.KIND, kind: { run } };
   }
 
   /** Before the tables are made: the alarm that was pending, `null` without one, `undefined` if there are tables. */

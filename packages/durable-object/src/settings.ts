@@ -1,4 +1,4 @@
-import { span, whole } from "./checks.js";
+import { optionalWhole, optionsOf, span } from "./checks.js";
 import { DuelineError } from "./errors.js";
 import type { HostKind } from "./host.js";
 import type { Retry } from "./handlers.js";
@@ -32,13 +32,13 @@ const COUNT_MAX = 0xffff_ffff;
 /** Settings as the core reads them. */
 export function coreSettings(settings: Settings, isAfterTrap: boolean): object {
   return {
-    maxFired: whole("fired", settings.fired, 1, COUNT_MAX),
-    maxPerKind: whole("firedPerKind", settings.firedPerKind, 1, COUNT_MAX),
-    maxScanned: whole("scanned", settings.scanned, 1, COUNT_MAX),
+    maxFired: optionalWhole("fired", settings.fired, 1, COUNT_MAX),
+    maxPerKind: optionalWhole("firedPerKind", settings.firedPerKind, 1, COUNT_MAX),
+    maxScanned: optionalWhole("scanned", settings.scanned, 1, COUNT_MAX),
     maxElapsedMs: optionalSpan("elapsed", settings.elapsed),
-    callsMax: whole("calls", settings.calls, 1, COUNT_MAX),
+    callsMax: optionalWhole("calls", settings.calls, 1, COUNT_MAX),
     stayMs: optionalSpan("stay", settings.stay),
-    sizeLimitBytes: whole("databaseBytes", settings.databaseBytes, 1, Number.MAX_SAFE_INTEGER),
+    sizeLimitBytes: optionalWhole("databaseBytes", settings.databaseBytes, 1, Number.MAX_SAFE_INTEGER),
     isAfterTrap,
   };
 }
@@ -47,7 +47,10 @@ export function coreSettings(settings: Settings, isAfterTrap: boolean): object {
  * The kinds of an object, looked over. Their payloads' types end here: each is decoded for its own handler.
  */
 export function hostKinds(handlers: object): HostKind[] {
-  return Object.entries(handlers).map(([name, given]: [string, unknown]) => {
+  return Object.entries(optionsOf("handlers", handlers)).map(([name, given]: [string, unknown]) => {
+    if (name.startsWith("$")) {
+      throw new DuelineError("invalid", `the kind \`${name}\` needs another name: those with a \`$\` are the package's`);
+    }
     // A handler alone is the shortest form of a kind.
     const kind = (typeof given === "function" ? { run: given } : given) as HostKind["kind"];
     const handler: unknown = kind?.call ?? kind?.run;
@@ -64,11 +67,11 @@ export function coreKind({ name, kind }: HostKind): object {
   return {
     name,
     isDetached,
-    groupMax: isDetached ? undefined : whole("group", kind.group, 1, 1024),
-    concurrency: isDetached ? whole("concurrency", kind.concurrency, 1, COUNT_MAX) : undefined,
+    groupMax: isDetached ? undefined : optionalWhole("group", kind.group, 1, 1024),
+    concurrency: isDetached ? optionalWhole("concurrency", kind.concurrency, 1, COUNT_MAX) : undefined,
     deadlineMs: optionalSpan("deadline", kind.deadline),
-    perTickMax: whole("perTick", kind.perTick, 1, COUNT_MAX),
-    codecVersion: whole("version", kind.version, 1, 0xffff),
+    perTickMax: optionalWhole("perTick", kind.perTick, 1, COUNT_MAX),
+    codecVersion: optionalWhole("version", kind.version, 1, 0xffff),
     ...coreRetry(kind.retry ?? {}),
   };
 }
@@ -76,10 +79,10 @@ export function coreKind({ name, kind }: HostKind): object {
 /** Retries as the core reads them. */
 export function coreRetry(retry: Retry): object {
   return {
-    attemptsMax: retry.attempts === Infinity ? 0 : whole("attempts", retry.attempts, 1, 0xffff),
+    attemptsMax: retry.attempts === Infinity ? 0 : optionalWhole("attempts", retry.attempts, 1, 0xffff),
     retryInitialMs: optionalSpan("initial", retry.initial),
     retryMaxMs: optionalSpan("max", retry.max),
-    retryJitterPercent: whole("jitter", retry.jitter, 0, 100),
+    retryJitterPercent: optionalWhole("jitter", retry.jitter, 0, 100),
   };
 }
 

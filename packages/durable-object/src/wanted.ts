@@ -1,4 +1,5 @@
-import { DuelineError } from "./errors.js";
+import { listOf } from "./checks.js";
+import { DuelineError, inWords } from "./errors.js";
 import type { Policy } from "./types.js";
 
 /** A timer to be scheduled or cancelled, as the core reads it. */
@@ -17,23 +18,31 @@ export const CANCEL = 3;
 export const NOTHING = new Uint8Array();
 /** The policies by their numbers. */
 const POLICIES: readonly Policy[] = ["replace", "keepEarliest", "ifAbsent"];
-const FOLLOW_UPS_MAX = 20;
+/**
+ * Most timers and outcomes that go with another: each takes up to five of the 92 operations of a batch, as a timer
+ * does that replaces one of its name and an outcome that is alone in its outbox, and effects take one.
+ */
+const TOGETHER_MAX = 18;
 
 /** A policy as the core reads it. */
 export function policyNumber(policy: Policy = "replace"): number {
   const number = POLICIES.indexOf(policy);
   if (number === -1) {
-    throw new DuelineError("invalid", `a policy is ${POLICIES.join(", ")}, not ${String(policy)}`);
+    throw new DuelineError("invalid", `a policy is ${POLICIES.join(", ")}, not ${inWords(policy)}`);
   }
   return number;
 }
 
-/** Timers that go with another, none or a list of them. */
-export function atMost<T>(what: string, timers: readonly T[] = []): readonly T[] {
-  if (timers.length > FOLLOW_UPS_MAX) {
-    throw new DuelineError("invalid", `at most ${FOLLOW_UPS_MAX} timers are ${what} with another, not ${timers.length}`);
+/** What goes with a timer, none or a list of it. */
+export function goingWith<T>(what: string, list: readonly T[] = []): T[] {
+  return listOf(`${what} with another`, list, 0, TOGETHER_MAX);
+}
+
+/** Refuses more in all than one batch can always hold. */
+export function notTooMany(count: number): void {
+  if (count > TOGETHER_MAX) {
+    throw new DuelineError("invalid", `at most ${TOGETHER_MAX} timers and outcomes go with another, not ${count}`);
   }
-  return timers;
 }
 
 /** Each name once: of two plans for it the later one would know nothing of the earlier. */

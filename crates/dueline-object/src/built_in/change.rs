@@ -11,8 +11,9 @@ use wasm_bindgen::JsValue;
 use crate::outcome::{Scheduling, marked};
 use crate::verbs::VerbFuture;
 
-/// How often a change is planned before others are said to be in its way.
-const TRIES_MAX: u32 = 8;
+/// How often a change is planned before others are said to be in its way. Each time another one was committed
+/// instead, so as many that wait for a hook at a time all come through.
+const TRIES_MAX: u32 = 64;
 
 /// A planned change: its batch, and what it comes to.
 pub(super) type Change = (Batch, JsValue);

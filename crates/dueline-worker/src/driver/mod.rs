@@ -39,7 +39,8 @@ pub struct ObjectOptions {
     /// it the calls end and the next alarm takes over. Default 60,000.
     pub stay_ms: u64,
     /// Most ticks of an alarm that is behind and has no call under way: what a budget leaves is ticked in the
-    /// same alarm, requests in between. At least 1; default 16.
+    /// same alarm, requests in between, while it has taken less than
+    /// [`max_elapsed_ms`](TickBudget::max_elapsed_ms) in all. At least 1; default 16.
     pub drain_ticks_max: u32,
     /// Most ticks of one alarm, whatever the clock shows: it may stand while code runs. Default 64.
     pub ticks_max: u32,

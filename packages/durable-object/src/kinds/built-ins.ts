@@ -1,8 +1,10 @@
+import { optionsOf } from "../checks.js";
+import { DuelineError } from "../errors.js";
 import type { BuiltIn } from "../host.js";
 import { about } from "./asked.js";
 import { coreGated, type GatedOptions } from "./gated.js";
 import { coreLeases, type LeaseOptions } from "./leases.js";
-import { coreOutboxes, type Outbox, type Sink } from "./outboxes.js";
+import { coreOutboxes, knownOutbox, type Outbox, type Sink } from "./outboxes.js";
 import { coreQuotas, type QuotaOptions } from "./quotas.js";
 import { coreReservations, type ReservationOptions } from "./reservations.js";
 import { coreTickets, type TicketOptions } from "./ticket-options.js";
@@ -53,25 +55,39 @@ const FIRED: Readonly<Record<keyof BuiltIns, BuiltInKind>> = {
   quotas: "$quota_rollup",
 };
 
+/** A kind's options as the core reads them, and what it asks. */
+interface CoreKind {
+  readonly settings: unknown;
+  readonly hooks: BuiltIn["hooks"];
+}
+
 /** Built-in kinds as the core reads them, and what they ask. */
 export function coreBuiltIns(wanted: BuiltIns): BuiltIn {
+  const unknown = Object.keys(optionsOf("builtIns", wanted)).find((name) => !Object.hasOwn(FIRED, name));
+  if (unknown !== undefined) {
+    throw new DuelineError("invalid", `there is no built-in kind \`${unknown}\``);
+  }
   const settings: Record<string, unknown> = {};
   const hooks: BuiltIn["hooks"] = {};
-  const add = (name: string, core: { settings: unknown; hooks: BuiltIn["hooks"] } | undefined): void => {
-    if (core !== undefined) {
-      settings[name] = core.settings;
-      Object.assign(hooks, core.hooks);
+  const add = <O>(name: string, options: O | undefined, core: (options: O) => CoreKind): void => {
+    if (options !== undefined) {
+      const { settings: read, hooks: asked } = core(options);
+      settings[name] = read;
+      Object.assign(hooks, asked);
     }
   };
-  add("leases", wanted.leases && coreLeases(wanted.leases));
-  add("reservations", wanted.reservations && coreReservations(wanted.reservations));
-  add("hasQuotas", wanted.quotas && coreQuotas(wanted.quotas));
-  add("outboxes", wanted.outboxes && coreOutboxes(wanted.outboxes));
-  add("gated", wanted.gated && coreGated(wanted.gated));
-  add("tickets", wanted.tickets && coreTickets(wanted.tickets, wanted.outboxes ?? {}));
+  add("leases", wanted.leases, coreLeases);
+  add("reservations", wanted.reservations, coreReservations);
+  add("hasQuotas", wanted.quotas, coreQuotas);
+  add("outboxes", wanted.outboxes, coreOutboxes);
+  add("gated", wanted.gated, coreGated);
+  add("tickets", wanted.tickets, coreTickets);
+  if (wanted.tickets?.outbox !== undefined) {
+    knownOutbox(wanted.tickets.outbox, wanted);
+  }
   const fired = Object.entries(FIRED).flatMap(([name, kind]) => {
     return wanted[name as keyof BuiltIns] === undefined ? [] : [BUILT_IN_KINDS[kind]];
   });
-  const together = (of: object): object => toldWith(of, wanted.outboxes ?? {});
+  const together = (of: object): object => toldWith(of, wanted);
   return { settings, hooks, kinds: BUILT_IN_KINDS, handled: new Set(fired), about, together };
 }

@@ -1,8 +1,10 @@
+import { listOf, optionsOf } from "../checks.js";
 import { DuelineError } from "../errors.js";
 import type { Hook } from "../host.js";
 import type { Effects } from "../outcomes.js";
 import { decodeName } from "../payload.js";
-import { effectsOf, optionsOf, shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
+import type { BuiltIns } from "./built-ins.js";
+import { effectsOf, shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
 
 /** Something that must be visible before a record is released. */
 export interface Dependency {
@@ -48,8 +50,8 @@ const STORED_BYTES_MAX = 480 * 1024;
  */
 export class Gated extends Verbs {
   /** @internal */
-  constructor(call: Call, isThere: boolean) {
-    super(call, "gated", isThere);
+  constructor(call: Call, wanted: () => BuiltIns) {
+    super(call, "gated", () => wanted().gated !== undefined);
   }
 
   /**
@@ -115,10 +117,11 @@ export function coreGated(options: GatedOptions): { settings: object; hooks: Rec
 }
 
 function visibleOf(said: unknown, length: number): readonly boolean[] {
-  if (!Array.isArray(said) || said.length !== length || said.some((of) => typeof of !== "boolean")) {
+  const visible: unknown[] = Array.isArray(said) && said.length === length ? Array.from(said) : [];
+  if (visible.length !== length || visible.some((of) => typeof of !== "boolean")) {
     throw new DuelineError("bad_outcome", "`look` returns a boolean for each of the keys");
   }
-  return said as boolean[];
+  return visible as boolean[];
 }
 
 function recordName(record: unknown): string {
@@ -127,10 +130,7 @@ function recordName(record: unknown): string {
 
 /** What a record waits for, as the core reads it. */
 function storedOf(waitsFor: readonly Dependency[]): Uint8Array {
-  if (!Array.isArray(waitsFor) || waitsFor.length > DEPENDENCIES_MAX) {
-    throw new DuelineError("invalid", `a record waits for a list of at most ${DEPENDENCIES_MAX}`);
-  }
-  const pairs = waitsFor.map((of: Dependency) => [
+  const pairs = listOf("the dependencies of a record", waitsFor, 0, DEPENDENCIES_MAX).map((of) => [
     shortName("the place of a dependency", of?.place, PLACE_BYTES_MAX),
     shortName("the key of a dependency", of?.key, KEY_BYTES_MAX),
   ]);

@@ -1,9 +1,11 @@
-import { span, time, whole } from "../checks.js";
+import { optionsOf, span, time, whole } from "../checks.js";
 import { DuelineError } from "../errors.js";
 import type { Hook } from "../host.js";
+import { checkedEffects } from "../kept-effects.js";
 import type { Effects } from "../outcomes.js";
 import { decodeName } from "../payload.js";
-import { shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
+import type { BuiltIns } from "./built-ins.js";
+import { optionalFunction, shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
 
 /** A lease that somebody holds. */
 export interface Lease {
@@ -71,8 +73,8 @@ type CoreOf<T> = Omit<T, "lease"> & { readonly lease?: CoreLease };
  */
 export class Leases extends Verbs {
   /** @internal */
-  constructor(call: Call, isThere: boolean) {
-    super(call, "leases", isThere);
+  constructor(call: Call, wanted: () => BuiltIns) {
+    super(call, "leases", () => wanted().leases !== undefined);
   }
 
   /** Asks for a lease for this many milliseconds. Effects are done if it is granted. */
@@ -81,11 +83,12 @@ export class Leases extends Verbs {
     options: { readonly owner: string; readonly term: number } & WithEffects,
   ): Promise<Grant> {
     const lease = leaseName(name);
-    const owner = shortName("the owner of a lease", options.owner);
-    const term = span("term", options.term);
+    const { owner: by, term: ms, effects: given } = optionsOf("the options", options);
+    const owner = shortName("the owner of a lease", by);
+    const term = span("term", ms);
     const done = await this.verb<CoreOf<Grant>>(
       (core, effects) => core.leaseGrant(lease, owner, term, effects),
-      options.effects,
+      given,
     );
     return shown(done) as Grant;
   }
@@ -96,7 +99,7 @@ export class Leases extends Verbs {
     options: { readonly epoch: number; readonly term: number } & WithEffects,
   ): Promise<Renewal> {
     const lease = leaseName(name);
-    const epoch = epochOf(options.epoch);
+    const epoch = epochOf(options);
     const term = span("term", options.term);
     const done = await this.verb<CoreOf<Renewal>>(
       (core, effects) => core.leaseRenew(lease, epoch, term, effects),
@@ -108,7 +111,7 @@ export class Leases extends Verbs {
   /** Gives a lease back: its work is done, `drain` is not asked. */
   async release(name: string, options: { readonly epoch: number } & WithEffects): Promise<Release> {
     const lease = leaseName(name);
-    const epoch = epochOf(options.epoch);
+    const epoch = epochOf(options);
     const done = await this.verb<CoreOf<Release>>(
       (core, effects) => core.leaseRelease(lease, epoch, effects),
       options.effects,
@@ -126,12 +129,10 @@ export class Leases extends Verbs {
     effects: Effects,
   ): Promise<boolean> {
     const lease = leaseName(name);
-    const epoch = epochOf(options.epoch);
+    const epoch = epochOf(options);
     const until = options.until === undefined ? undefined : time("until", options.until);
-    return this.verb<boolean>(
-      (core, number) => core.leaseFenced(lease, epoch, until, number ?? 0),
-      effects,
-    );
+    const fenced = checkedEffects("leases", effects);
+    return this.verb<boolean>((core, number) => core.leaseFenced(lease, epoch, until, number ?? 0), fenced);
   }
 
   /** How a lease stands. */
@@ -151,7 +152,9 @@ export class Leases extends Verbs {
 }
 
 /** Leases' options as the core reads them, and what it asks. */
-export function coreLeases({ drain, recheck }: LeaseOptions): { settings: object; hooks: Record<string, Hook> } {
+export function coreLeases(given: LeaseOptions): { settings: object; hooks: Record<string, Hook> } {
+  const { drain, recheck } = optionsOf("leases", given);
+  optionalFunction("drain", drain);
   const recheckMs = recheck === undefined ? undefined : span("recheck", recheck);
   if (drain === undefined) {
     return { settings: { hasDrain: false, recheckMs }, hooks: {} };
@@ -164,20 +167,19 @@ function drained(said: unknown): string | number {
   if (said === "drained" || said === "missing") {
     return said;
   }
-  const watermark = (said as { readonly watermark?: number } | null | undefined)?.watermark;
-  const checked = whole("the watermark of a lease", watermark, 0, Number.MAX_SAFE_INTEGER);
-  if (checked === undefined) {
+  const watermark = (said as { readonly watermark?: unknown } | null | undefined)?.watermark;
+  if (watermark === undefined) {
     throw new DuelineError("bad_outcome", "`drain` returns `drained`, `missing` or a watermark");
   }
-  return checked;
+  return whole("the watermark of a lease", watermark, 0, Number.MAX_SAFE_INTEGER);
 }
 
 function leaseName(name: unknown): string {
   return shortName("the name of a lease", name);
 }
 
-function epochOf(epoch: number): number {
-  return whole("the epoch of a lease", epoch, 0, Number.MAX_SAFE_INTEGER) ?? 0;
+function epochOf(options: { readonly epoch: number }): number {
+  return whole("the epoch of a lease", optionsOf("the options", options).epoch, 0, Number.MAX_SAFE_INTEGER);
 }
 
 function shown(done: { readonly lease?: CoreLease }): unknown {

@@ -1,10 +1,11 @@
-import { text, whole } from "../checks.js";
-import { DuelineError } from "../errors.js";
+import { listOf, optionalWhole, optionsOf, text, whole } from "../checks.js";
+import { DuelineError, inWords } from "../errors.js";
 import type { Hook } from "../host.js";
 import { decodeName, decodePayload, encodePayload } from "../payload.js";
 import { coreRetry, optionalSpan } from "../settings.js";
+import type { BuiltIns } from "./built-ins.js";
 import { delivers, type Outbox, type Sink } from "./sinks.js";
-import { effectsOf, optionalFunction, optionsOf, shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
+import { effectsOf, optionalFunction, shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
 
 export { outbox, SinkError, type Delivery, type Outbox, type Sink, type SinkFault } from "./sinks.js";
 
@@ -86,12 +87,12 @@ const PAGE_MAX = 100;
  * order, again after failures, until it has arrived. It may arrive more than once, with the same id.
  */
 export class Outboxes extends Verbs {
-  readonly #names: ReadonlySet<string>;
+  readonly #wanted: () => BuiltIns;
 
   /** @internal */
-  constructor(call: Call, outboxes: object | undefined) {
-    super(call, "outboxes", outboxes !== undefined);
-    this.#names = new Set(Object.keys(outboxes ?? {}));
+  constructor(call: Call, wanted: () => BuiltIns) {
+    super(call, "outboxes", () => wanted().outboxes !== undefined);
+    this.#wanted = wanted;
   }
 
   /**
@@ -104,9 +105,7 @@ export class Outboxes extends Verbs {
     options: WithEffects = {},
   ): Promise<number[]> {
     const name = outboxName(outbox);
-    if (!this.#names.has(name)) {
-      throw unknownOutbox(name);
-    }
+    knownOutbox(name, this.#wanted());
     const outgoing = outgoingOf(outcomes);
     return this.verb<number[]>((core, number) => core.outboxAppend(name, outgoing, number), effectsOf(options));
   }
@@ -193,7 +192,7 @@ export function coreOutboxes(outboxes: Readonly<Record<string, Sink | Outbox>>):
     there.set(name, outbox);
     return {
       name,
-      rowsMax: whole("rows", outbox.rows, 1, 80),
+      rowsMax: optionalWhole("rows", outbox.rows, 1, 80),
       deadlineMs: optionalSpan("deadline", outbox.deadline),
       budgetMs: optionalSpan("budget", outbox.budget),
       ...coreRetry(optionsOf("retry", outbox.retry ?? {})),
@@ -204,10 +203,7 @@ export function coreOutboxes(outboxes: Readonly<Record<string, Sink | Outbox>>):
 
 /** Outcomes as the core reads them. */
 function outgoingOf(outcomes: readonly OutgoingOutcome[]): CoreOutgoing[] {
-  if (!Array.isArray(outcomes) || outcomes.length < 1 || outcomes.length > OUTCOMES_MAX) {
-    throw new DuelineError("invalid", `outcomes are a list of 1 to ${OUTCOMES_MAX}`);
-  }
-  return outcomes.map(coreOutgoing);
+  return listOf("outcomes", outcomes, 1, OUTCOMES_MAX).map(coreOutgoing);
 }
 
 /** An outcome as the core reads it. */
@@ -223,9 +219,11 @@ export function coreOutgoing(outcome: OutgoingOutcome): CoreOutgoing {
   return { id, payload };
 }
 
-/** The error of a name that is not among the object's outboxes. */
-export function unknownOutbox(name: string): DuelineError {
-  return new DuelineError("unknown_kind", `no outbox of this object is called \`${name}\``);
+/** Throws unless a name is among the object's outboxes. */
+export function knownOutbox(name: unknown, { outboxes = {} }: BuiltIns): void {
+  if (typeof name !== "string" || !Object.hasOwn(outboxes, name)) {
+    throw new DuelineError("unknown_kind", `this object has no outbox \`${inWords(name)}\`: name it in \`builtIns\``);
+  }
 }
 
 /** The name of an outbox: 1 to 64 bytes of UTF-8. */
@@ -234,14 +232,14 @@ export function outboxName(name: unknown): string {
 }
 
 function sequenceOf(sequence: number): number {
-  return whole("the sequence of an outcome", sequence ?? Number.NaN, 0, Number.MAX_SAFE_INTEGER) ?? 0;
+  return whole("the sequence of an outcome", sequence, 0, Number.MAX_SAFE_INTEGER);
 }
 
 function pageOf(options: PageOptions): [after: number | undefined, limit: number] {
   const { after, limit } = optionsOf("the options", options);
   return [
-    whole("after", after, 0, Number.MAX_SAFE_INTEGER),
-    whole("limit", limit, 1, PAGE_MAX) ?? PAGE_MAX,
+    optionalWhole("after", after, 0, Number.MAX_SAFE_INTEGER),
+    optionalWhole("limit", limit, 1, PAGE_MAX) ?? PAGE_MAX,
   ];
 }
 

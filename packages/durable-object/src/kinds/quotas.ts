@@ -1,7 +1,8 @@
-import { time, whole } from "../checks.js";
-import { DuelineError } from "../errors.js";
+import { optionsOf, time, whole } from "../checks.js";
+import { DuelineError, inWords } from "../errors.js";
 import type { Hook } from "../host.js";
-import { effectsOf, optionsOf, shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
+import type { BuiltIns } from "./built-ins.js";
+import { effectsOf, shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
 
 const NAME_BYTES_MAX = 64;
 const COUNTERS_MAX = 4;
@@ -49,12 +50,13 @@ type CoreOf<T> = Omit<T, "used"> & { readonly used: Float64Array };
  * Rows of a window that is over go by themselves, 30 s behind its end.
  */
 export class Quotas extends Verbs {
-  readonly #windows: ReadonlyMap<string, number> | undefined;
+  readonly #wanted: () => BuiltIns;
+  #windows: ReadonlyMap<string, number> | undefined;
 
   /** @internal */
-  constructor(call: Call, quotas: QuotaOptions | undefined) {
-    super(call, "quotas", quotas !== undefined);
-    this.#windows = quotas && windowsOf(quotas);
+  constructor(call: Call, wanted: () => BuiltIns) {
+    super(call, "quotas", () => wanted().quotas !== undefined);
+    this.#wanted = wanted;
   }
 
   /**
@@ -98,13 +100,15 @@ export class Quotas extends Verbs {
   }
 
   #windowOf(name: string): number {
-    if (this.#windows === undefined) {
+    const { quotas } = this.#wanted();
+    if (quotas === undefined) {
       // The verb says that there are no quotas at all.
       return 0;
     }
+    this.#windows ??= windowsOf(quotas);
     const window = this.#windows.get(name);
     if (window === undefined) {
-      throw new DuelineError("unknown_kind", `this object has no quota \`${String(name)}\`: name it in \`builtIns\``);
+      throw new DuelineError("unknown_kind", `this object has no quota \`${inWords(name)}\`: name it in \`builtIns\``);
     }
     return window;
   }
@@ -120,9 +124,6 @@ function windowsOf(quotas: QuotaOptions): ReadonlyMap<string, number> {
   const windows = Object.entries(optionsOf("quotas", quotas)).map(([name, quota]): [string, number] => {
     const given = optionsOf(`the quota \`${name}\``, quota).window;
     const window = whole(`the window of the quota \`${name}\``, given, WINDOW_MS_MIN, WINDOW_MS_MAX);
-    if (window === undefined) {
-      throw new DuelineError("invalid", `the quota \`${name}\` has no \`window\``);
-    }
     return [shortName("the name of a quota", name, NAME_BYTES_MAX), window];
   });
   return new Map(windows);
@@ -132,16 +133,9 @@ function countersOf(what: string, numbers: unknown): Float64Array {
   if (!Array.isArray(numbers) || numbers.length === 0 || numbers.length > COUNTERS_MAX) {
     throw new DuelineError("invalid", `a quota has 1 to ${COUNTERS_MAX} counters: a list with ${what} for each`);
   }
-  return Float64Array.from(numbers, (number: unknown) => counterOf(what, number));
+  return Float64Array.from(numbers, (number: unknown) => whole(what, number, 0, Number.MAX_SAFE_INTEGER));
 }
 
-function counterOf(what: string, number: unknown): number {
-  const checked = whole(what, number as number, 0, Number.MAX_SAFE_INTEGER);
-  if (checked === undefined) {
-    throw new DuelineError("invalid", `${what} is a whole number`);
-  }
-  return checked;
-}
 
 /** The limits of all counters: as far as they count, where there is none. */
 function limitsOf(limits: unknown, charged: number): Float64Array {

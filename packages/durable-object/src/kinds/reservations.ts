@@ -1,12 +1,13 @@
-import { span, text } from "../checks.js";
+import { optionsOf, span, text } from "../checks.js";
 import { DuelineError } from "../errors.js";
 import type { Hook } from "../host.js";
 import type { Effects } from "../outcomes.js";
 import { decodeName, decodePayload, encodePayload } from "../payload.js";
+import type { BuiltIns } from "./built-ins.js";
+import { knownOutbox } from "./outboxes.js";
 import {
   effectsOf,
   optionalFunction,
-  optionsOf,
   shortName,
   shortText,
   Verbs,
@@ -111,12 +112,12 @@ interface WithSerial {
  * `deadline` the object's alarm abandons what nobody has settled.
  */
 export class Reservations extends Verbs {
-  readonly #outboxes: ReadonlySet<string>;
+  readonly #wanted: () => BuiltIns;
 
   /** @internal */
-  constructor(call: Call, isThere: boolean, outboxes: object = {}) {
-    super(call, "reservations", isThere);
-    this.#outboxes = new Set(Object.keys(outboxes));
+  constructor(call: Call, wanted: () => BuiltIns) {
+    super(call, "reservations", () => wanted().reservations !== undefined);
+    this.#wanted = wanted;
   }
 
   /** Reserves. Effects are done if there was none of this id. */
@@ -127,8 +128,8 @@ export class Reservations extends Verbs {
     const skew = wanted.skew === undefined ? undefined : span("skew", wanted.skew);
     const keepFor = wanted.keepFor === undefined ? undefined : span("keepFor", wanted.keepFor);
     const detail = detailOf(wanted.detail);
-    if (outbox !== undefined && !this.#outboxes.has(outbox)) {
-      throw new DuelineError("unknown_kind", `this object has no outbox \`${String(outbox)}\`: name it in \`builtIns\``);
+    if (outbox !== undefined) {
+      knownOutbox(outbox, this.#wanted());
     }
     const done = await this.verb<CoreDone>(
       (core, effects) => core.reservationReserve(of, within, skew, keepFor, outbox, detail, effects),

@@ -1,11 +1,10 @@
-import { span, whole } from "../checks.js";
+import { optionalWhole, optionsOf, span } from "../checks.js";
 import { DuelineError } from "../errors.js";
 import type { BuiltIn, Hook } from "../host.js";
 import { isThenable } from "../kept-effects.js";
 import type { Effects } from "../outcomes.js";
 import { ticketOf, type CoreTicket, type Ticket, type TicketEnd } from "./ticket.js";
-import { outboxName, unknownOutbox } from "./outboxes.js";
-import { optionalFunction, optionsOf } from "./verbs.js";
+import { optionalFunction } from "./verbs.js";
 
 /** What may be worth counting. It may be told more than once for one event. */
 export type TicketEvent =
@@ -37,24 +36,21 @@ export interface TicketOptions {
   readonly abortTimeout?: number;
   /** Hears of what may be worth counting. Nobody waits for it. */
   readonly onEvent?: (event: TicketEvent) => void;
-  /** The object's outbox to which the end of each ticket is told, by its name. */
+  /** One of the object's outboxes, which is told of the end of each ticket in the commit of that. */
   readonly outbox?: string;
 }
 
 const COUNT_MAX = 0xffff_ffff;
 
 /** Tickets' options as the core reads them, and what it asks. */
-export function coreTickets(given: TicketOptions, outboxes: object): { settings: object; hooks: BuiltIn["hooks"] } {
+export function coreTickets(given: TicketOptions): { settings: object; hooks: BuiltIn["hooks"] } {
   const { onClose, abort, ttlMax, callsPerTick, abortTimeout, onEvent, outbox } = optionsOf("tickets", given);
-  if (outbox !== undefined && !Object.hasOwn(outboxes, outboxName(outbox))) {
-    throw unknownOutbox(outbox);
-  }
   const settings = {
     hasOnClose: optionalFunction("onClose", onClose),
     hasAbort: optionalFunction("abort", abort),
     hasOnEvent: optionalFunction("onEvent", onEvent),
     ttlMaxMs: atLeast("ttlMax", 2, ttlMax),
-    callsPerTick: whole("callsPerTick", callsPerTick, 1, COUNT_MAX),
+    callsPerTick: optionalWhole("callsPerTick", callsPerTick, 1, COUNT_MAX),
     abortMs: atLeast("abortTimeout", 1, abortTimeout),
     outbox,
   };

@@ -1,8 +1,9 @@
-import { span, text, whole } from "../checks.js";
+import { optionalWhole, optionsOf, span, text } from "../checks.js";
 import { DuelineError } from "../errors.js";
 import type { ObjectCore } from "../generated/dueline_object_kinds.js";
 import { encodePayload } from "../payload.js";
 import type { Page } from "../types.js";
+import type { BuiltIns } from "./built-ins.js";
 import type { TicketOptions } from "./ticket-options.js";
 import {
   ticketOf,
@@ -16,7 +17,7 @@ import {
   type TicketPage,
   type TicketSetAside,
 } from "./ticket.js";
-import { optionsOf, shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
+import { shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
 
 /** What is to be held, by whom, for how long. */
 export interface TicketRequest extends WithEffects {
@@ -63,12 +64,12 @@ const SESSION_BYTES_MAX = 1024;
  * Until that has come, a ticket counts.
  */
 export class Tickets extends Verbs {
-  readonly #asksOnClose: boolean;
+  readonly #wanted: () => BuiltIns;
 
   /** @internal */
-  constructor(call: Call, options: TicketOptions | undefined) {
-    super(call, "tickets", options !== undefined);
-    this.#asksOnClose = options?.onClose !== undefined;
+  constructor(call: Call, wanted: () => BuiltIns) {
+    super(call, "tickets", () => wanted().tickets !== undefined);
+    this.#wanted = wanted;
   }
 
   /** Opens a ticket. Effects are done if it is a new one. */
@@ -80,8 +81,8 @@ export class Tickets extends Verbs {
     const under = optionalName("the key of a ticket", key);
     const goesWith = optionalName("the session of a ticket", session, SESSION_BYTES_MAX);
     const bytes = encodePayload(data, "the data of a ticket", DATA_BYTES_MAX);
-    const resourceMax = whole("resourceMax", limits.resourceMax, 0, Number.MAX_SAFE_INTEGER);
-    const actorMax = whole("actorMax", limits.actorMax, 0, Number.MAX_SAFE_INTEGER);
+    const resourceMax = optionalWhole("resourceMax", limits.resourceMax, 0, Number.MAX_SAFE_INTEGER);
+    const actorMax = optionalWhole("actorMax", limits.actorMax, 0, Number.MAX_SAFE_INTEGER);
     if (actorMax !== undefined && by === undefined) {
       throw new DuelineError("invalid", "`actorMax` is for a ticket with an actor");
     }
@@ -94,12 +95,12 @@ export class Tickets extends Verbs {
 
   /** Ends a ticket by using it: what was held is the holder's. */
   async consume(id: string, options: WithEffects = {}): Promise<TicketChange> {
-    return this.#change(id, options, (core, of, number) => core.ticketConsume(of, number), this.#asksOnClose);
+    return this.#change(id, options, (core, of, number) => core.ticketConsume(of, number), this.#asksOnClose());
   }
 
   /** Ends a ticket by giving it back: what was held is free at once. Its session is yours to abort. */
   async release(id: string, options: WithEffects = {}): Promise<TicketChange> {
-    return this.#change(id, options, (core, of, number) => core.ticketRelease(of, number), this.#asksOnClose);
+    return this.#change(id, options, (core, of, number) => core.ticketRelease(of, number), this.#asksOnClose());
   }
 
   /** Ends a ticket as if its time were over: the alarm aborts its session and closes it, at once. */
@@ -181,6 +182,10 @@ export class Tickets extends Verbs {
     return this.verb<number>((core) => core.ticketRecount(name, isActor));
   }
 
+  #asksOnClose(): boolean {
+    return this.#wanted().tickets?.onClose !== undefined;
+  }
+
   async #change(
     id: string,
     options: WithEffects,
@@ -214,7 +219,7 @@ function placeOf(place: TicketPlace): { after: string | undefined; limit: number
   const { after, limit } = optionsOf("the options", place);
   return {
     after: after === undefined ? undefined : text("`after`", after),
-    limit: whole("limit", limit, 1, 1000) ?? 100,
+    limit: optionalWhole("limit", limit, 1, 1000) ?? 100,
   };
 }
 

@@ -9,12 +9,12 @@ export abstract class TimerObject<P extends Payloads, Env = unknown> extends Bas
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    this.timers = new Timers<P>(ctx, { ...this.timersOptions(), builtIns: this.builtIns() });
+    this.timers = new Timers<P>(ctx, { ...this.timersOptions(), builtIns: () => this.builtIns() });
   }
 
   /**
-   * The built-in kinds of this object. Called by the constructor of this class, before the fields of yours are
-   * there; what it names is called later.
+   * The built-in kinds of this object. Asked once, when the fields of your class are there: behind its constructor,
+   * unless that calls a verb of them.
    */
   protected abstract builtIns(): BuiltIns;
 }

@@ -11,8 +11,8 @@ import { Tickets } from "./tickets.js";
 
 /** What the timers of an object are made of, with the built-in kinds that it has. */
 export interface TimersOptions<P extends Payloads> extends BaseOptions<P> {
-  /** The built-in kinds; a function is asked behind the object's constructor, and names the same ones. */
-  readonly builtIns?: BuiltIns;
+  /** The built-in kinds; a function is asked once, behind the object's constructor or by the first verb of them. */
+  readonly builtIns?: BuiltIns | (() => BuiltIns);
 }
 
 /** As `Timers` of the package's main entry, with the built-in kinds beside one's own. */
@@ -25,13 +25,26 @@ export class Timers<P extends Payloads = Payloads> extends BaseTimers<P, BuiltIn
   readonly tickets: Tickets;
 
   constructor(ctx: DurableObjectState, options: TimersOptions<P>) {
-    const wanted = options.builtIns ?? {};
-    super(ctx, options, engine, coreBuiltIns(wanted));
-    this.leases = new Leases(this.call, wanted.leases !== undefined);
-    this.reservations = new Reservations(this.call, wanted.reservations !== undefined, wanted.outboxes);
-    this.quotas = new Quotas(this.call, wanted.quotas);
-    this.gated = new Gated(this.call, wanted.gated !== undefined);
-    this.outboxes = new Outboxes(this.call, wanted.outboxes);
-    this.tickets = new Tickets(this.call, wanted.tickets);
+    const { builtIns = {} } = options;
+    const isAsked = typeof builtIns === "function";
+    const wanted = isAsked ? once(builtIns) : (): BuiltIns => builtIns;
+    const core = once(() => coreBuiltIns(wanted()));
+    if (!isAsked) {
+      // What is wrong with them is the constructor's error.
+      core();
+    }
+    super(ctx, options, engine, core);
+    this.leases = new Leases(this.call, wanted);
+    this.reservations = new Reservations(this.call, wanted);
+    this.quotas = new Quotas(this.call, wanted);
+    this.gated = new Gated(this.call, wanted);
+    this.outboxes = new Outboxes(this.call, wanted);
+    this.tickets = new Tickets(this.call, wanted);
   }
+}
+
+/** What a function returns, asked once. */
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => (made ??= { value: make() }).value;
 }

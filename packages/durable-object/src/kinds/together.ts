@@ -1,4 +1,4 @@
-import { DuelineError } from "../errors.js";
+import { goingWith } from "../wanted.js";
 import {
   dead as baseDead,
   done as baseDone,
@@ -8,7 +8,8 @@ import {
   type Together as BaseTogether,
 } from "../outcomes.js";
 import type { Payloads, When } from "../types.js";
-import { coreOutgoing, outboxName, unknownOutbox, type CoreOutgoing, type OutgoingOutcome } from "./outboxes.js";
+import type { BuiltIns } from "./built-ins.js";
+import { coreOutgoing, outboxName, knownOutbox, type CoreOutgoing, type OutgoingOutcome } from "./outboxes.js";
 
 /** An outcome that a handler tells, with the name of its outbox. */
 export interface ToldOutcome extends OutgoingOutcome {
@@ -17,7 +18,7 @@ export interface ToldOutcome extends OutgoingOutcome {
 
 /** What commits together with what becomes of a timer. */
 export interface Together<P extends Payloads = Payloads> extends BaseTogether<P> {
-  /** Outcomes to be delivered, at most 20. */
+  /** Outcomes to be delivered. With the timers at most 18. */
   readonly outbox?: readonly ToldOutcome[];
 }
 
@@ -36,23 +37,15 @@ export const dead: <P extends Payloads = any>(
   together?: Effects | Together<P>,
 ) => Outcome<P, never> = baseDead;
 
-/** Most outcomes that go with a timer. */
-const TOLD_MAX = 20;
-
 /** What a handler tells with what becomes of its timer, as the core reads it. */
-export function toldWith(together: Pick<Together, "outbox">, outboxes: object): { outbox?: CoreOutgoing[] } {
+export function toldWith(together: Pick<Together, "outbox">, wanted: BuiltIns): { outbox?: CoreOutgoing[] } {
   const { outbox } = together;
   if (outbox === undefined) {
     return {};
   }
-  if (!Array.isArray(outbox) || outbox.length > TOLD_MAX) {
-    throw new DuelineError("invalid", `a handler tells a list of at most ${TOLD_MAX} outcomes`);
-  }
-  const told = outbox.map((outcome: ToldOutcome) => {
+  const told = goingWith("outcomes told", outbox).map((outcome) => {
     const name = outboxName(outcome?.name);
-    if (!Object.hasOwn(outboxes, name)) {
-      throw unknownOutbox(name);
-    }
+    knownOutbox(name, wanted);
     return { ...coreOutgoing(outcome), name };
   });
   return { outbox: told };

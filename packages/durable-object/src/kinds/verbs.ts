@@ -1,4 +1,5 @@
-import { DuelineError } from "../errors.js";
+import { optionsOf } from "../checks.js";
+import { DuelineError, inWords } from "../errors.js";
 import type { ObjectCore } from "../generated/dueline_object_kinds.js";
 import type { Opened } from "../opened.js";
 import type { Effects } from "../outcomes.js";
@@ -20,10 +21,10 @@ const encoder = new TextEncoder();
 export abstract class Verbs {
   readonly #call: Call;
   readonly #kind: string;
-  readonly #isThere: boolean;
+  readonly #isThere: () => boolean;
 
   /** @internal */
-  constructor(call: Call, kind: string, isThere: boolean) {
+  constructor(call: Call, kind: string, isThere: () => boolean) {
     this.#call = call;
     this.#kind = kind;
     this.#isThere = isThere;
@@ -35,7 +36,7 @@ export abstract class Verbs {
     effects?: Effects,
     asksHooks = false,
   ): Promise<T> {
-    if (!this.#isThere) {
+    if (!this.#isThere()) {
       throw new DuelineError("unknown_kind", `this object has no \`${this.#kind}\`: name them in \`builtIns\``);
     }
     return this.#call((opened) =>
@@ -66,14 +67,6 @@ export function shortText(what: string, value: unknown, bytesMax: number): strin
   return value;
 }
 
-/** Options, which must be an object before they are looked into. */
-export function optionsOf<T extends object>(what: string, options: T): T {
-  if (typeof options !== "object" || options === null) {
-    throw new DuelineError("invalid", `${what}: an object is wanted, not ${String(options)}`);
-  }
-  return options;
-}
-
 /** The effects that go with a verb, if there are some. */
 export function effectsOf(options: WithEffects): Effects | undefined {
   return optionsOf("the options", options).effects;
@@ -82,7 +75,7 @@ export function effectsOf(options: WithEffects): Effects | undefined {
 /** Whether a function was given. */
 export function optionalFunction(what: string, value: unknown): boolean {
   if (value !== undefined && typeof value !== "function") {
-    throw new DuelineError("invalid", `\`${what}\` is a function, not ${String(value)}`);
+    throw new DuelineError("invalid", `\`${what}\` is a function, not ${inWords(value)}`);
   }
   return value !== undefined;
 }

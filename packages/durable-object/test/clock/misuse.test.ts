@@ -25,31 +25,73 @@ const WRONG: Record<string, (timers: Verbs, wrong: never) => Promise<unknown>> =
   "the prefix of a list": (timers, prefix) => timers.list("close", { prefix }),
   "where a list goes on": (timers, after) => timers.list("close", { after }),
   "where a list of dead letters goes on": (timers, after) => timers.deadLetters.list({ after }),
+  "the options of a cancel": (timers, options) => timers.cancel("close", "a", options),
+  "the options of a list": (timers, options) => timers.list("close", options),
+  "the options of a pause": (timers, options) => timers.pause("close", options),
+  "the options of a list of dead letters": (timers, options) => timers.deadLetters.list(options),
+  "the timer of a schedule": (timers, timer) => timers.schedule("close", timer),
+  "when a reschedule is": (timers, when) => timers.reschedule("close", "a", when),
+  "the limit of a list": (timers, limit) => timers.list("close", { limit }),
   "the dead letter to requeue": (timers, id) => timers.deadLetters.requeue(id),
   "the dead letter to purge": (timers, id) => timers.deadLetters.purge(id),
 };
 
+const { error } = console;
+let traps: unknown[] = [];
 let clock: TestClock;
 let room: TestObject<Room>;
 
 beforeEach(async () => {
+  // What a trap says, since whoever calls next is not told of it.
+  traps = [];
+  console.error = (said: unknown) => void traps.push(said);
   clock = TestClock.install();
   room = await TestObject.open(clock, Room);
 });
-afterEach(() => clock.uninstall());
+afterEach(() => {
+  clock.uninstall();
+  console.error = error;
+});
 
 for (const [what, call] of Object.entries(WRONG)) {
   it(`${what} may be wrong`, async () => {
     const { timers } = room.instance;
     const invalid = (error: unknown): boolean => (error as { code?: string }).code === "invalid";
-    for (const wrong of [5, {}, null, Symbol.iterator, "\ud800"]) {
-      // A text that is none of the engine's is the engine's to refuse, or an ordinary prefix.
+    for (const wrong of [5, {}, null, Symbol.iterator, 1n, Object.create(null) as object, "\ud800"]) {
+      // A text that is none of the engine's is the engine's to refuse, or an ordinary prefix; options may be empty,
+      // and a limit of 5 is one.
       const isText = typeof wrong === "string" && !what.includes("name");
-      if (!isText) {
-        await assert.rejects(call(timers, wrong as never), invalid, String(wrong));
+      const isRight = typeof wrong === "object" && wrong !== null && what.includes("options of");
+      if (!isText && !isRight && !(wrong === 5 && what.includes("limit"))) {
+        await assert.rejects(call(timers, wrong as never), invalid, `${what}: ${typeof wrong}`);
       }
     }
     await timers.schedule("close", { name: "a", after: 1 });
+    assert.deepEqual(traps, []);
     assert.notEqual(await timers.get("close", "a"), undefined);
+  });
+}
+
+for (const dueAt of [null, "12", [5], true, new Date(Number.NaN), 1n, Symbol.iterator, Object.create(null), Number.NaN, -1, 1e300]) {
+  it(`no time of a ${typeof dueAt} is taken for one`, async () => {
+    const { timers } = room.instance;
+    const asked = [
+      timers.schedule("close", { dueAt } as never),
+      timers.reschedule("close", "a", { dueAt } as never),
+      timers.list("close", { dueBefore: dueAt as never }),
+    ];
+    for (const call of asked) {
+      await assert.rejects(call, (error) => (error as { code?: string }).code === "due_out_of_range");
+    }
+    assert.deepEqual(await timers.counts(), []);
+  });
+}
+
+for (const wait of [1, "yes", null, 1n, Symbol.iterator, Object.create(null)]) {
+  it(`a pause waits for no ${typeof wait}`, async () => {
+    const { timers } = room.instance;
+    assert.equal(await timers.pause("close", { wait: wait as never }), true);
+    assert.deepEqual(await timers.paused(), ["close"]);
+    assert.deepEqual(traps, []);
   });
 }

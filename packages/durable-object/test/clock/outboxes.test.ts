@@ -317,7 +317,7 @@ it("names, ids, sequences and payloads are looked at", async () => {
   await assert.rejects(outboxes.dead("mail", { after: -1 }), code("invalid"));
   await assert.rejects(outboxes.dead("mail", null as never), code("invalid"));
   await assert.rejects(outboxes.append("mail", one, null as never), code("invalid"));
-  await assert.rejects(outboxes.append("mail", one, { effects: 7 as never }), code("effects_async"));
+  await assert.rejects(outboxes.append("mail", one, { effects: 7 as never }), code("invalid"));
   await assert.rejects(outboxes.requeue("mail", 1.5), code("invalid"));
   await assert.rejects(outboxes.purge("mail", undefined as never), code("invalid"));
   await assert.rejects(outboxes.setAside("mail", 1, undefined as never), code("invalid"));

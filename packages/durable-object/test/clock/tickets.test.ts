@@ -235,7 +235,7 @@ describe("effects", () => {
     const ticket = await hold(venue, "A1", 60_000);
     const effects = async (): Promise<void> => undefined;
     await assert.rejects(tickets.consume(ticket.id, { effects: effects as never }), coded("effects_async"));
-    await assert.rejects(tickets.consume(ticket.id, { effects: "now" as never }), coded("effects_async"));
+    await assert.rejects(tickets.consume(ticket.id, { effects: "now" as never }), coded("invalid"));
     const verb = (): void => void tickets.release(ticket.id).catch(() => undefined);
     assert.equal((await tickets.extend(ticket.id, 90_000, { effects: verb })).outcome, "done");
     assert.notEqual(await tickets.get(ticket.id), undefined);

@@ -106,9 +106,9 @@ describe("what a handler tells", () => {
 
   it("is looked at before anything is written", async () => {
     const wrong: [unknown, RegExp][] = [
-      ["a", /a list of at most 20/],
-      [Array.from({ length: 21 }, () => ({ name: "mail", id: "a" })), /a list of at most 20/],
-      [[{ name: "post", id: "a" }], /unknown_kind: no outbox of this object is called `post`/],
+      ["a", /a list of 0 to 18/],
+      [Array.from({ length: 21 }, () => ({ name: "mail", id: "a" })), /a list of 0 to 18/],
+      [[{ name: "post", id: "a" }], /unknown_kind: this object has no outbox `post`/],
       [[{ name: "mail", id: "" }], /the id of an outcome/],
       [[null], /the name of an outbox/],
     ];

@@ -2,6 +2,11 @@
 import { SinkError, TimerObject, type BuiltIns, type LogEvent, type Settings, type Ticket, type TicketOptions, type Tickets } from "@dueline/durable-object/kinds";
 import { TestObject, type TestClock } from "@dueline/durable-object/testing";
 
+/** What is told to it stays where it is. */
+const takesNothing = (): void => {
+  throw new SinkError("unavailable", "not yet");
+};
+
 let options: TicketOptions | undefined = {};
 let log: (event: LogEvent) => void;
 
@@ -17,14 +22,11 @@ export class Venue extends TimerObject<Record<string, never>> {
     return {};
   }
   protected override builtIns(): BuiltIns {
-    if (options?.outbox === undefined) {
-      return options === undefined ? {} : { tickets: options };
+    if (options === undefined) {
+      return {};
     }
-    // Whoever is told is away: what was told stays to be seen.
-    const away = () => {
-      throw new SinkError("unavailable", "away");
-    };
-    return { tickets: options, outboxes: { [options.outbox]: away } };
+    const { outbox } = options;
+    return { tickets: options, ...(outbox === undefined ? {} : { outboxes: { [outbox]: takesNothing } }) };
   }
   get tickets(): Tickets {
     return this.timers.tickets;
