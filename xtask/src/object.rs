@@ -270,7 +270,9 @@ fn bind(bindgen: &Path, module: &Path, name: &str, out: &str) -> Result<(), Fail
     // Only a library newer than ES2024 knows this name, and a project that checks its libraries would not compile.
     let types = out.join(format!("{name}.d.ts"));
     let lines = read(&types)?;
-    let known = lines.lines().filter(|line| !line.contains("[Symbol.dispose]"));
+    let known = lines
+        .lines()
+        .filter(|line| !line.contains("[Symbol.dispose]"));
     let known: String = known.flat_map(|line| [line, "\n"]).collect();
     write(&types, &known)
 }
