@@ -198,7 +198,7 @@ describe("handlers", () => {
     await object.call("schedule", "chain", { after: 0, payload: { left: 2 } });
     const found = await effects(object, 4);
     assert.deepEqual(found.map(({ text }) => text).sort(), ["chain 0", "chain 1", "chain 2", "given up"]);
-    const page = await object.call<{ items: { reason: string; lastError: string }[] }>("dead", "giveUp");
+    const page = await object.call<{ items: { reason: string; lastError: string }[] }>("dead", { kind: "giveUp" });
     assert.deepEqual(page.items.map(({ reason, lastError }) => [reason, lastError]), [["handler", "nobody wants it"]]);
   });
 
@@ -224,7 +224,7 @@ describe("handlers", () => {
     assert.equal(new Set(found.map(({ text }) => text)).size, 8);
     await object.call("schedule", "call", { name: "down", after: 0, payload: { ms: 1, fail: true } });
     const page = await until(
-      () => object.call<{ items: { lastError: string; attempt: number }[] }>("dead", "call"),
+      () => object.call<{ items: { lastError: string; attempt: number }[] }>("dead", { kind: "call" }),
       ({ items }) => items.length === 1,
     );
     assert.deepEqual(page.items.map(({ lastError, attempt }) => [lastError, attempt]), [["the receiver is down", 2]]);
