@@ -50,6 +50,7 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
   readonly #log: Log;
   readonly #ownAlarm: OwnAlarm | undefined;
   #opened: Promise<Opened>;
+  #reopening: Promise<Opened> | undefined;
   #host: ObjectHost | undefined;
   #alarms = 0;
   #isRestoring = false;
@@ -272,10 +273,17 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
     if (!opened.isLost) {
       return opened;
     }
-    // One call opens the timers anew, the others wait for it.
-    const again = this.#opened.then((lost) => (lost.isLost ? this.#open(this.#alarms > 0) : lost));
-    this.#opened = again;
-    return again;
+    // One call opens the timers anew, the others wait for it; if it fails, the next call tries again.
+    this.#reopening ??= this.#reopen().finally(() => {
+      this.#reopening = undefined;
+    });
+    return this.#reopening;
+  }
+
+  async #reopen(): Promise<Opened> {
+    const opened = await this.#open(this.#alarms > 0);
+    this.#opened = Promise.resolve(opened);
+    return opened;
   }
 
   async #open(isAfterTrap: boolean): Promise<Opened> {

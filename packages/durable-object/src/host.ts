@@ -243,9 +243,7 @@ export class ObjectHost {
         return answer;
       }
       this.#asked.set(run, of);
-      return Promise.resolve(answer)
-        .catch(fail)
-        .finally(() => this.#asked.delete(run));
+      return this.#unlessLost(Promise.resolve(answer).catch(fail), () => this.#asked.delete(run));
     } catch (thrown) {
       return fail(thrown);
     }
@@ -259,7 +257,12 @@ export class ObjectHost {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const slept = new Promise<void>((resolve) => {
       // One that is longer ends at once in most runtimes. The core goes on sleeping if time is left.
-      timer = setTimeout(resolve, Math.min(ms, TIMEOUT_MS_MAX));
+      const wake = (): void => {
+        if (!this.#instance.isLost) {
+          resolve();
+        }
+      };
+      timer = setTimeout(wake, Math.min(ms, TIMEOUT_MS_MAX));
     });
     if (timer !== undefined) {
       this.#sleeps.set(slept, timer);
@@ -270,6 +273,19 @@ export class ObjectHost {
   endSleep(slept: Promise<void>): void {
     clearTimeout(this.#sleeps.get(slept) ?? null);
     this.#sleeps.delete(slept);
+  }
+
+  /** What the core waits for. Behind a trap it never settles: who waited is gone, and to tell it would throw. */
+  #unlessLost<T>(promise: Promise<T>, over: () => void): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const told = <V>(settle: (value: V) => void) => (value: V): void => {
+        over();
+        if (!this.#instance.isLost) {
+          settle(value);
+        }
+      };
+      promise.then(told(resolve), told(reject));
+    });
   }
 
   /** Runs a handler; every error of it is an outcome. */
@@ -309,7 +325,7 @@ export class ObjectHost {
         return said;
       }
       this.#runs.set(id, run);
-      return said.catch(failed).finally(() => this.#runs.delete(id));
+      return this.#unlessLost(said.catch(failed), () => this.#runs.delete(id));
     } catch (thrown) {
       return failed(thrown);
     }
