@@ -129,6 +129,10 @@ fn build() -> Result<String, Failure> {
             )?;
         }
     }
+    // What npm packs lies in the package's folder.
+    for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
+        copy(&root(), &package(), licence)?;
+    }
     compiler.cargo("build", SUITE_BUILD)?;
     let built = compiler.artefacts(SUITE_PROFILE);
     bind(

@@ -5,8 +5,8 @@ import type { Instance } from "./instance.js";
 import { checkedEffects, isThenable, KeptEffects } from "./kept-effects.js";
 import type { Log } from "./log.js";
 import { Outcome, type CancelWith, type Effects, type FollowUp, type Together } from "./outcomes.js";
-import { decodeName, decodePayload, encodePayload, shownPayload } from "./payload.js";
-import { Running } from "./running.js";
+import { decodePayload, encodePayload, shownPayload } from "./payload.js";
+import { dueTimer, Running, type CoreTimer } from "./running.js";
 import type { Payloads } from "./types.js";
 import { CANCEL, goingWith, NOTHING, notTooMany, once, policyNumber, type CoreWanted } from "./wanted.js";
 
@@ -21,20 +21,6 @@ export interface HostKind {
   readonly name: string;
   readonly kind: Inline<unknown> | Detached<unknown>;
 }
-
-/** A due timer as the core hands it over. */
-export type CoreTimer = [
-  kind: number,
-  run: number,
-  reference: Uint8Array,
-  isNamed: boolean,
-  payload: Uint8Array,
-  dueAt: number,
-  now: number,
-  attempt: number,
-  generation: bigint,
-  lastError: string | undefined,
-];
 
 /** An outcome, as the core reads it. */
 interface CoreOutcome {
@@ -303,7 +289,7 @@ export class ObjectHost {
       isDecoded = true;
       payload = kind.kind.parse === undefined ? payload : kind.kind.parse(payload);
     } catch (thrown) {
-      const due = this.#due(timer, kind.name, undefined, running);
+      const due = dueTimer(timer, kind.name, undefined, running, this.#identity);
       const reason = `the payload does not decode: ${textOf(thrown)}`;
       if (isDecoded) {
         this.#log.dead(due, "undecodable", reason, { value: thrown });
@@ -313,7 +299,7 @@ export class ObjectHost {
       }
       return { said: "undecodable", reason };
     }
-    const run: Run = { kind, due: this.#due(timer, kind.name, payload, running), running };
+    const run: Run = { kind, due: dueTimer(timer, kind.name, payload, running, this.#identity), running };
     const failed = (thrown: unknown): CoreOutcome => {
       const reason = textOf(thrown);
       this.#failed(run, reason, { value: thrown });
@@ -344,32 +330,6 @@ export class ObjectHost {
         this.#log.hook(about, error, thrown);
       }
     }
-  }
-
-  #due(timer: CoreTimer, kind: string, payload: unknown, running: Running): DueTimer {
-    const [number, , reference, isNamed, , dueAt, now, attempt, generation, lastError] = timer;
-    const identity = this.#identity;
-    const due: { -readonly [Part in keyof DueTimer]: DueTimer[Part] } = {
-      kind,
-      payload,
-      dueAt,
-      now,
-      attempt,
-      generation: String(generation),
-      get occurrenceId() {
-        return `${identity}/${number}/${encodeURIComponent(decodeName(reference))}/${generation}`;
-      },
-      get signal() {
-        return running.signal;
-      },
-    };
-    if (isNamed) {
-      due.name = decodeName(reference);
-    }
-    if (lastError !== undefined) {
-      due.lastError = lastError;
-    }
-    return due;
   }
 
   /** What a handler returned, as the core reads it. */
