@@ -16,9 +16,9 @@ import type {
 } from "./types.js";
 
 /** A Durable Object with timers, whatever build of the engine runs them. */
-export abstract class BaseTimerObject<P extends Payloads, Env = unknown> extends DurableObject<Env> {
+export abstract class BaseTimerObject<P extends Payloads, Env = unknown, B extends string = never> extends DurableObject<Env> {
   /** The same verbs, for code inside the object. */
-  protected abstract readonly timers: BaseTimers<P>;
+  protected abstract readonly timers: BaseTimers<P, B>;
 
   /** What the timers are made of, as the methods below give it. */
   protected timersOptions(): TimersOptions<P> {
@@ -81,17 +81,17 @@ export abstract class BaseTimerObject<P extends Payloads, Env = unknown> extends
   }
 
   /** See {@link BaseTimers.pause}. */
-  async pause(kind: KindOf<P>, options: { readonly wait?: boolean } = {}): Promise<boolean> {
+  async pause(kind: KindOf<P> | B, options: { readonly wait?: boolean } = {}): Promise<boolean> {
     return this.timers.pause(kind, options);
   }
 
   /** See {@link BaseTimers.resume}. */
-  async resume(kind: KindOf<P>): Promise<boolean> {
+  async resume(kind: KindOf<P> | B): Promise<boolean> {
     return this.timers.resume(kind);
   }
 
   /** Timers that were given up. */
-  protected get deadLetters(): DeadLetters<P> {
+  protected get deadLetters(): DeadLetters<P, B> {
     return this.timers.deadLetters;
   }
 }

@@ -40,9 +40,9 @@ export interface TimersOptions<P extends Payloads> extends Settings {
 }
 
 /** The timers of one Durable Object, whatever build of the engine runs them. */
-export abstract class BaseTimers<P extends Payloads = Payloads> {
+export abstract class BaseTimers<P extends Payloads = Payloads, B extends string = never> {
   /** Timers that were given up. */
-  readonly deadLetters: DeadLetters<P>;
+  readonly deadLetters: DeadLetters<P, B>;
   readonly #ctx: DurableObjectState;
   readonly #engine: Engine;
   readonly #builtIn: () => BuiltIn | undefined;
@@ -149,7 +149,7 @@ export abstract class BaseTimers<P extends Payloads = Payloads> {
    * Pauses a kind: its timers wait, whatever their dues. With `wait` behind the runs that are under way.
    * Whether it was not paused before.
    */
-  async pause(kind: KindOf<P>, options: { readonly wait?: boolean } = {}): Promise<boolean> {
+  async pause(kind: KindOf<P> | B, options: { readonly wait?: boolean } = {}): Promise<boolean> {
     return this.call(async (opened) => {
       const number = opened.host.number(kind);
       const isWaiting = optionsOf("the options", options).wait === true;
@@ -158,7 +158,7 @@ export abstract class BaseTimers<P extends Payloads = Payloads> {
   }
 
   /** Lets a paused kind go on. Whether it was paused. */
-  async resume(kind: KindOf<P>): Promise<boolean> {
+  async resume(kind: KindOf<P> | B): Promise<boolean> {
     return this.call(async (opened) => {
       const number = opened.host.number(kind);
       return (await opened.wait((core) => core.resume(number))) as boolean;

@@ -7,7 +7,7 @@ import { deadLetter, type CoreDead } from "./views.js";
 type Call = <T>(verb: (opened: Opened) => Promise<T>) => Promise<T>;
 
 /** Timers that were given up: to be looked at, scheduled again, or thrown away. */
-export class DeadLetters<P extends Payloads> {
+export class DeadLetters<P extends Payloads, B extends string = never> {
   readonly #call: Call;
 
   /** @internal */
@@ -17,7 +17,7 @@ export class DeadLetters<P extends Payloads> {
 
   /** One page of the dead timers of a kind, or of all, in the order of their deaths. */
   async list(
-    options: { readonly kind?: KindOf<P>; readonly after?: string; readonly limit?: number } = {},
+    options: { readonly kind?: KindOf<P> | B; readonly after?: string; readonly limit?: number } = {},
   ): Promise<Page<DeadLetter>> {
     return this.#call(async (opened) => {
       const { kind: name, ...place } = optionsOf("the options", options);
@@ -44,7 +44,7 @@ export class DeadLetters<P extends Payloads> {
   }
 
   /** Schedules all dead timers of a kind, or of all kinds, again, and says how many. */
-  async requeueAll(kind?: KindOf<P>): Promise<number> {
+  async requeueAll(kind?: KindOf<P> | B): Promise<number> {
     return this.#call(async (opened) => {
       const number = kind === undefined ? undefined : opened.host.number(kind);
       let requeued = 0;

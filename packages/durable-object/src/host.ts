@@ -5,8 +5,8 @@ import type { Instance } from "./instance.js";
 import { checkedEffects, isThenable, KeptEffects } from "./kept-effects.js";
 import type { Log } from "./log.js";
 import { Outcome, type CancelWith, type Effects, type FollowUp, type Together } from "./outcomes.js";
-import { decodeName, decodePayload, encodePayload, shownPayload } from "./payload.js";
-import { Running } from "./running.js";
+import { decodePayload, encodePayload, shownPayload } from "./payload.js";
+import { dueTimer, Running, type CoreTimer } from "./running.js";
 import type { Payloads } from "./types.js";
 import { CANCEL, goingWith, NOTHING, notTooMany, once, policyNumber, type CoreWanted } from "./wanted.js";
 
@@ -21,20 +21,6 @@ export interface HostKind {
   readonly name: string;
   readonly kind: Inline<unknown> | Detached<unknown>;
 }
-
-/** A due timer as the core hands it over. */
-export type CoreTimer = [
-  kind: number,
-  run: number,
-  reference: Uint8Array,
-  isNamed: boolean,
-  payload: Uint8Array,
-  dueAt: number,
-  now: number,
-  attempt: number,
-  generation: bigint,
-  lastError: string | undefined,
-];
 
 /** An outcome, as the core reads it. */
 interface CoreOutcome {
@@ -56,9 +42,21 @@ export type Keep = (effects: unknown) => number;
 
 /**
  * A function that a built-in kind asks. What it answers is for the core; effects of the application it keeps.
- * `running` is whether the engine still waits for what it promised.
+ * `running` is whether the engine still waits for what it promised. What it throws is told to the log; `failed` tells
+ * of a failure that is an answer.
  */
-export type Hook = (argument: unknown, keep: Keep, running: Running) => unknown;
+export type Hook = (argument: unknown, keep: Keep, running: Running, failed: (thrown: unknown) => void) => unknown;
+
+/** What a person is told of a hook that failed. */
+export interface About {
+  /** The kind that asked, as `$ticket_expiry`. */
+  readonly kind: string;
+  readonly hook: string;
+  readonly name: string;
+  readonly sequence?: number;
+  /** Whether a run of a timer fails with it. */
+  readonly failsRun: boolean;
+}
 
 /** The built-in kinds of an object. */
 export interface BuiltIn {
@@ -70,6 +68,8 @@ export interface BuiltIn {
   readonly kinds: Readonly<Record<string, number>>;
   /** The numbers of those that it has. */
   readonly handled: ReadonlySet<number>;
+  /** What is said of a hook by its name and argument, if it fails. */
+  readonly about: (hook: string, argument: unknown) => About | undefined;
   /** What they have the core commit with what becomes of a timer. */
   readonly together: (together: object) => { readonly outbox?: readonly unknown[] };
 }
@@ -78,6 +78,14 @@ export interface BuiltIn {
 interface Run {
   readonly kind: HostKind;
   readonly due: DueTimer;
+  readonly running: Running;
+}
+
+/** A hook that is asked by the alarm, or by the verb of a number. */
+interface Asked {
+  readonly hook: string;
+  readonly argument: unknown;
+  readonly verb: number | undefined;
   readonly running: Running;
 }
 
@@ -90,18 +98,18 @@ export class ObjectHost {
   readonly #builtInKinds: ReadonlyMap<string, number>;
   readonly #hooks: Readonly<Record<string, Hook>>;
   readonly #builtIn: BuiltIn | undefined;
-  readonly #effects: KeptEffects<Run>;
+  readonly #effects: KeptEffects<Run | Asked>;
   readonly #runs = new Map<number, Run>();
-  readonly #asked = new Map<number, Running>();
+  readonly #asked = new Map<number, Asked>();
   readonly #log: Log;
   readonly #sleeps = new Map<Promise<void>, ReturnType<typeof setTimeout>>();
 
   constructor(instance: Instance, identity: string, builtIn: BuiltIn | undefined, log: Log) {
     this.#instance = instance;
     this.#log = log;
-    this.#effects = new KeptEffects<Run>({
-      failed: (run, reason, thrown) => this.#failed(run, reason, thrown),
-      dead: (run, reason) => log.dead(run.due, "handler", reason),
+    this.#effects = new KeptEffects<Run | Asked>({
+      failed: (of, reason, thrown) => this.#failed(of, reason, thrown),
+      dead: (of, reason) => "due" in of && log.dead(of.due, "handler", reason),
     });
     this.#identity = identity;
     this.#hooks = builtIn?.hooks ?? {};
@@ -171,8 +179,12 @@ export class ObjectHost {
   }
 
   abandon(run: number): void {
-    this.#asked.get(run)?.abandon();
-    this.#asked.delete(run);
+    const asked = this.#asked.get(run);
+    if (asked !== undefined) {
+      this.#asked.delete(run);
+      this.#failed(asked, "it took too long: nobody waits for it any more");
+      asked.running.abandon();
+    }
     const found = this.#runs.get(run);
     if (found === undefined) {
       return;
@@ -189,8 +201,12 @@ export class ObjectHost {
   }
 
   ask(hook: string, argument: unknown, verb: number | undefined, run: number): unknown {
+    const running = new Running();
+    const of: Asked = { hook, argument, verb, running };
+    const failed = (thrown: unknown): void => this.#failed(of, textOf(thrown), { value: thrown });
     const fail = (thrown: unknown): never => {
       this.#effects.threw(verb, thrown);
+      failed(thrown);
       // The core takes the text, and whatever else was thrown would break it.
       throw textOf(thrown);
     };
@@ -201,19 +217,18 @@ export class ObjectHost {
       if (typeof effects !== "function") {
         throw new DuelineError("bad_outcome", `\`${hook}\` returned neither nothing nor effects`);
       }
-      return this.#effects.keep(hook, checkedEffects(hook, effects), { verb });
+      return this.#effects.keep(hook, checkedEffects(hook, effects), { verb, run: of });
     };
     try {
       const asked = this.#hooks[hook];
       if (asked === undefined) {
         throw new DuelineError("invalid", `the object has no \`${hook}\``);
       }
-      const running = new Running();
-      const answer = asked(argument, keep, running);
+      const answer = asked(argument, keep, running, failed);
       if (!isThenable(answer)) {
         return answer;
       }
-      this.#asked.set(run, running);
+      this.#asked.set(run, of);
       return this.#unlessLost(Promise.resolve(answer).catch(fail), () => this.#asked.delete(run));
     } catch (thrown) {
       return fail(thrown);
@@ -274,7 +289,7 @@ export class ObjectHost {
       isDecoded = true;
       payload = kind.kind.parse === undefined ? payload : kind.kind.parse(payload);
     } catch (thrown) {
-      const due = this.#due(timer, kind.name, undefined, running);
+      const due = dueTimer(timer, kind.name, undefined, running, this.#identity);
       const reason = `the payload does not decode: ${textOf(thrown)}`;
       if (isDecoded) {
         this.#log.dead(due, "undecodable", reason, { value: thrown });
@@ -284,7 +299,7 @@ export class ObjectHost {
       }
       return { said: "undecodable", reason };
     }
-    const run: Run = { kind, due: this.#due(timer, kind.name, payload, running), running };
+    const run: Run = { kind, due: dueTimer(timer, kind.name, payload, running, this.#identity), running };
     const failed = (thrown: unknown): CoreOutcome => {
       const reason = textOf(thrown);
       this.#failed(run, reason, { value: thrown });
@@ -302,37 +317,19 @@ export class ObjectHost {
     }
   }
 
-  /** Tells of a run that failed, unless nobody waits for it any more. */
-  #failed(run: Run | undefined, error: string, thrown?: { readonly value: unknown }): void {
-    if (run !== undefined && !run.running.isAbandoned) {
-      this.#log.failed(run.due, run.kind.kind.retry?.attempts ?? ATTEMPTS, error, thrown);
+  /** Tells of a run or a hook that failed, unless nobody waits for it any more. What a verb asks is the verb's. */
+  #failed(of: Run | Asked | undefined, error: string, thrown?: { readonly value: unknown }): void {
+    if (of === undefined || of.running.isAbandoned) {
+      return;
     }
-  }
-
-  #due(timer: CoreTimer, kind: string, payload: unknown, running: Running): DueTimer {
-    const [number, , reference, isNamed, , dueAt, now, attempt, generation, lastError] = timer;
-    const identity = this.#identity;
-    const due: { -readonly [Part in keyof DueTimer]: DueTimer[Part] } = {
-      kind,
-      payload,
-      dueAt,
-      now,
-      attempt,
-      generation: String(generation),
-      get occurrenceId() {
-        return `${identity}/${number}/${encodeURIComponent(decodeName(reference))}/${generation}`;
-      },
-      get signal() {
-        return running.signal;
-      },
-    };
-    if (isNamed) {
-      due.name = decodeName(reference);
+    if ("due" in of) {
+      this.#log.failed(of.due, of.kind.kind.retry?.attempts ?? ATTEMPTS, error, thrown);
+    } else if (of.verb === undefined) {
+      const about = this.#builtIn?.about(of.hook, of.argument);
+      if (about !== undefined) {
+        this.#log.hook(about, error, thrown);
+      }
     }
-    if (lastError !== undefined) {
-      due.lastError = lastError;
-    }
-    return due;
   }
 
   /** What a handler returned, as the core reads it. */

@@ -1,5 +1,6 @@
 import { DuelineError, textOf } from "./errors.js";
 import type { DueTimer } from "./handlers.js";
+import type { About } from "./host.js";
 import type { AlarmReport, DeadLetter } from "./types.js";
 
 /** What is said of a timer whose run went wrong. Its payload is not among it. */
@@ -29,13 +30,32 @@ export interface DeadEvent extends OfTimer {
   readonly reason: DeadLetter["reason"];
 }
 
+/**
+ * A function that a built-in kind asks failed in an alarm: it threw, its effects did, or it took too long. What was to
+ * happen waits, as the page of the kind says. What fails in a verb is the verb's error, and not told.
+ */
+export interface HookEvent {
+  readonly type: "hook";
+  /** As `$ticket_expiry`. */
+  readonly kind: string;
+  /** The option of the kind, as `onClose`; `deliver` of an outbox. */
+  readonly hook: string;
+  /** The lease, the id of the ticket or the reservation, the record or the place, the outbox. */
+  readonly name: string;
+  /** Of an outcome, in its outbox. */
+  readonly sequence?: number;
+  readonly error: string;
+  /** What was thrown, with its stack; missing if nothing was thrown. */
+  readonly thrown?: unknown;
+}
+
 /** An alarm was served. */
 export interface AlarmEvent {
   readonly type: "alarm";
   readonly report: AlarmReport;
   /**
    * How many of `report.failed` and `report.dead` no event of their own tells of: those whose handler did not run,
-   * or was not at fault, and those of built-in kinds.
+   * or was not at fault. A failed run of a built-in kind has its event if a hook failed.
    */
   readonly untold: { readonly failed: number; readonly dead: number };
 }
@@ -48,7 +68,7 @@ export interface UnrestoredEvent {
 }
 
 /** Something that a person may want to know of the timers of an object. */
-export type LogEvent = FailedEvent | DeadEvent | AlarmEvent | UnrestoredEvent;
+export type LogEvent = FailedEvent | DeadEvent | HookEvent | AlarmEvent | UnrestoredEvent;
 
 /** Takes events. It is called behind the run or the alarm, and whatever it throws is dropped. */
 export type Logger = (event: LogEvent) => void | Promise<void>;
@@ -76,7 +96,7 @@ export class Log {
   failed(due: DueTimer, attempts: number, error: string, thrown?: { readonly value: unknown }): void {
     if (due.attempt >= attempts) {
       this.dead(due, "exhausted", error, thrown);
-    } else if (this.#isNew(due)) {
+    } else if (this.#isNew(runOf(due))) {
       this.#failed += 1;
       this.#soon({ type: "failed", ...told(due, error, thrown) });
     }
@@ -84,9 +104,19 @@ export class Log {
 
   /** A timer is given up. */
   dead(due: DueTimer, reason: DeadLetter["reason"], error: string, thrown?: { readonly value: unknown }): void {
-    if (this.#isNew(due)) {
+    if (this.#isNew(runOf(due))) {
       this.#dead += 1;
       this.#soon({ type: "dead", reason, ...told(due, error, thrown) });
+    }
+  }
+
+  /** A hook of a built-in kind failed. */
+  hook({ failsRun, ...about }: About, error: string, thrown?: { readonly value: unknown }): void {
+    // Effects that failed in a group are done again alone, behind the same hook asked again.
+    const run = `${about.kind} ${about.hook} ${about.name} ${about.sequence ?? ""} ${error}`;
+    if (failsRun ? this.#isNew(run) : this.#logger !== undefined) {
+      this.#failed += failsRun ? 1 : 0;
+      this.#soon({ type: "hook", ...about, error, ...(thrown === undefined ? {} : { thrown: thrown.value }) });
     }
   }
 
@@ -110,11 +140,10 @@ export class Log {
     this.#tell({ type: "unrestored", error: textOf(thrown), thrown });
   }
 
-  #isNew(due: DueTimer): boolean {
+  #isNew(run: string): boolean {
     if (this.#logger === undefined) {
       return false;
     }
-    const run = `${due.occurrenceId} ${due.attempt}`;
     const isNew = !this.#told.has(run);
     if (isNew && this.#told.size < TOLD_MAX) {
       this.#told.add(run);
@@ -135,6 +164,10 @@ export class Log {
       harmless(thrown);
     }
   }
+}
+
+function runOf(due: DueTimer): string {
+  return `${due.occurrenceId} ${due.attempt}`;
 }
 
 function told(due: DueTimer, error: string, thrown: { readonly value: unknown } | undefined): OfTimer {
@@ -167,6 +200,8 @@ function toConsole(event: LogEvent): void {
       return console.error(
         `dueline: ${who(event)} was given up (${event.reason}), attempt ${event.attempt}: ${line(event.error)}`,
       );
+    case "hook":
+      return console.warn(`dueline: ${hookOf(event)} failed: ${line(event.error)}`);
     case "unrestored":
       return console.warn(`dueline: the alarm could not be looked at; the next call looks again: ${line(event.error)}`);
     case "alarm":
@@ -191,6 +226,11 @@ function alarmToConsole({ report, untold }: AlarmEvent): void {
 
 function who({ kind, name }: OfTimer): string {
   return name === undefined ? kind : `${kind} ${JSON.stringify(name)}`;
+}
+
+function hookOf({ kind, hook, name, sequence }: HookEvent): string {
+  const which = sequence === undefined ? "" : `, outcome ${sequence},`;
+  return `\`${hook}\` of ${kind} for ${JSON.stringify(name)}${which}`;
 }
 
 /** The text on one line. */

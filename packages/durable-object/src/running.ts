@@ -1,3 +1,20 @@
+import type { DueTimer } from "./handlers.js";
+import { decodeName } from "./payload.js";
+
+/** A due timer as the core hands it over. */
+export type CoreTimer = [
+  kind: number,
+  run: number,
+  reference: Uint8Array,
+  isNamed: boolean,
+  payload: Uint8Array,
+  dueAt: number,
+  now: number,
+  attempt: number,
+  generation: bigint,
+  lastError: string | undefined,
+];
+
 /** One run of a handler: whether the engine still waits for it. */
 export class Running {
   #abort: AbortController | undefined;
@@ -24,4 +41,36 @@ export class Running {
     this.#reason = new DOMException("the run has passed its deadline", "TimeoutError");
     this.#abort?.abort(this.#reason);
   }
+}
+
+/** A due timer as its handler sees it. What is seldom asked for is made when it is. */
+export function dueTimer(
+  timer: CoreTimer,
+  kind: string,
+  payload: unknown,
+  running: Running,
+  identity: string,
+): DueTimer {
+  const [number, , reference, isNamed, , dueAt, now, attempt, generation, lastError] = timer;
+  const due: { -readonly [Part in keyof DueTimer]: DueTimer[Part] } = {
+    kind,
+    payload,
+    dueAt,
+    now,
+    attempt,
+    generation: String(generation),
+    get occurrenceId() {
+      return `${identity}/${number}/${encodeURIComponent(decodeName(reference))}/${generation}`;
+    },
+    get signal() {
+      return running.signal;
+    },
+  };
+  if (isNamed) {
+    due.name = decodeName(reference);
+  }
+  if (lastError !== undefined) {
+    due.lastError = lastError;
+  }
+  return due;
 }

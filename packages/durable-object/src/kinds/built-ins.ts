@@ -1,6 +1,7 @@
 import { optionsOf } from "../checks.js";
 import { DuelineError } from "../errors.js";
 import type { BuiltIn } from "../host.js";
+import { about } from "./asked.js";
 import { coreGated, type GatedOptions } from "./gated.js";
 import { coreLeases, type LeaseOptions } from "./leases.js";
 import { coreOutboxes, knownOutbox, type Outbox, type Sink } from "./outboxes.js";
@@ -25,8 +26,17 @@ export interface BuiltIns {
   readonly tickets?: TicketOptions;
 }
 
+/** The names of the built-in kinds in lists, counts, pauses and dead letters. */
+export type BuiltInKind =
+  | "$lease_sweep"
+  | "$ticket_expiry"
+  | "$quota_rollup"
+  | "$outcome_delivery"
+  | "$reservation_reconcile"
+  | "$publication_recheck";
+
 /** The numbers of the built-in kinds, by the names under which they are counted and paused. */
-export const BUILT_IN_KINDS: Readonly<Record<string, number>> = {
+export const BUILT_IN_KINDS: Readonly<Record<BuiltInKind, number>> = {
   $lease_sweep: 1,
   $ticket_expiry: 2,
   $quota_rollup: 5,
@@ -36,7 +46,7 @@ export const BUILT_IN_KINDS: Readonly<Record<string, number>> = {
 };
 
 /** Whose timers each of them fires. */
-const FIRED: Readonly<Record<keyof BuiltIns, string>> = {
+const FIRED: Readonly<Record<keyof BuiltIns, BuiltInKind>> = {
   leases: "$lease_sweep",
   tickets: "$ticket_expiry",
   outboxes: "$outcome_delivery",
@@ -76,9 +86,8 @@ export function coreBuiltIns(wanted: BuiltIns): BuiltIn {
     knownOutbox(wanted.tickets.outbox, wanted);
   }
   const fired = Object.entries(FIRED).flatMap(([name, kind]) => {
-    const number = BUILT_IN_KINDS[kind];
-    return wanted[name as keyof BuiltIns] === undefined || number === undefined ? [] : [number];
+    return wanted[name as keyof BuiltIns] === undefined ? [] : [BUILT_IN_KINDS[kind]];
   });
   const together = (of: object): object => toldWith(of, wanted);
-  return { settings, hooks, kinds: BUILT_IN_KINDS, handled: new Set(fired), together };
+  return { settings, hooks, kinds: BUILT_IN_KINDS, handled: new Set(fired), about, together };
 }

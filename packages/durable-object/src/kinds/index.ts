@@ -7,7 +7,7 @@
  * @module
  */
 export * from "../common.js";
-export type { BuiltIns } from "./built-ins.js";
+export type { BuiltInKind, BuiltIns } from "./built-ins.js";
 export type { Dependency, Gated, GatedOptions, Look } from "./gated.js";
 export type { Drain, Grant, Lease, LeaseOptions, Leases, LeaseState, Release, Renewal } from "./leases.js";
 export type { Charge, QuotaOptions, Quotas, QuotaUsage, QuotaWindow } from "./quotas.js";

@@ -1,5 +1,5 @@
 import { optionsOf, span, text } from "../checks.js";
-import { DuelineError, textOf } from "../errors.js";
+import { DuelineError } from "../errors.js";
 import type { Hook } from "../host.js";
 import type { Effects } from "../outcomes.js";
 import { decodeName, decodePayload, encodePayload } from "../payload.js";
@@ -227,7 +227,8 @@ function reservationOf(reservation: CoreReservation): Reservation {
   const id = decodeName(reservation.id);
   try {
     return { ...reservation, id, detail: decodePayload(reservation.detail) };
-  } catch (cause) {
-    throw new DuelineError("corrupt", `the detail of the reservation \`${id}\` does not decode: ${textOf(cause)}`, { cause });
+  } catch {
+    // JavaScript's own error shows the text that it could not read, which is not for a log.
+    throw new DuelineError("corrupt", `the detail of the reservation \`${id}\` does not decode`);
   }
 }

@@ -93,18 +93,23 @@ interface CoreRefusal {
 
 /** What the core asks of these outboxes: to deliver an outcome. Nothing if it has arrived. */
 export function delivers(outboxes: ReadonlyMap<string, Outbox>): Hook {
-  return async (argument, _, running): Promise<CoreRefusal | undefined> => {
+  return async (argument, _, running, failed): Promise<CoreRefusal | undefined> => {
     const { id, payload: stored, outbox: named, ...more } = argument as CoreDelivery;
     const name = decodeName(named);
     const outbox = outboxes.get(name);
     if (outbox === undefined) {
+      failed(new DuelineError("unknown_kind", `the object has no outbox \`${name}\``));
       return { fault: "unavailable", text: `the object has no outbox \`${name}\`` };
     }
     let payload: unknown;
+    let isDecoded = false;
     try {
       payload = decodePayload(stored);
+      isDecoded = true;
       payload = outbox.parse === undefined ? payload : outbox.parse(payload);
     } catch (thrown) {
+      // JavaScript's own error shows the text that it could not read, which is not for a log.
+      failed(isDecoded ? thrown : new DuelineError("corrupt", "the payload does not decode"));
       return { fault: "refused", text: `the payload does not decode: ${textOf(thrown)}` };
     }
     const delivery: Delivery = {
@@ -123,6 +128,7 @@ export function delivers(outboxes: ReadonlyMap<string, Outbox>): Hook {
       }
       return undefined;
     } catch (thrown) {
+      failed(thrown);
       return refusalOf(thrown);
     }
   };

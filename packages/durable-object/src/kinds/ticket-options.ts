@@ -24,9 +24,10 @@ export interface TicketOptions {
   readonly onClose?: (ticket: Ticket, end: TicketEnd) => Effects | void | Promise<Effects | void>;
   /**
    * Aborts the external session of a ticket that expires or is cancelled, before that is closed. It is called at
-   * least once, and again after a crash: make it idempotent. Whatever comes of it, the ticket is closed.
+   * least once, and again after a crash: make it idempotent. Whatever comes of it, the ticket is closed. `signal` is
+   * aborted when nobody waits for it any more.
    */
-  readonly abort?: (ticket: Ticket & { readonly session: string }) => unknown;
+  readonly abort?: (ticket: Ticket & { readonly session: string; readonly signal: AbortSignal }) => unknown;
   /** A ticket is held for less than this at a time, in milliseconds; 604,800,000 (seven days) without it. */
   readonly ttlMax?: number;
   /** How many tickets a tick closes at most if there is an `abort`; 8 without it. */
@@ -72,15 +73,21 @@ function closing(onClose: NonNullable<TicketOptions["onClose"]>): Hook {
 }
 
 function aborting(abort: NonNullable<TicketOptions["abort"]>): Hook {
-  return (ticket) => abort(ticketOf(ticket as CoreTicket) as Ticket & { readonly session: string });
+  return (ticket, _, running) =>
+    abort({
+      ...(ticketOf(ticket as CoreTicket) as Ticket & { readonly session: string }),
+      get signal() {
+        return running.signal;
+      },
+    });
 }
 
 function telling(onEvent: NonNullable<TicketOptions["onEvent"]>): Hook {
-  return async (event) => {
+  return async (event, _keep, _running, failed) => {
     try {
       await (onEvent(event as TicketEvent) as unknown);
     } catch (thrown) {
-      console.error("dueline: `onEvent` of tickets failed", thrown);
+      failed(thrown);
     }
   };
 }

@@ -1,8 +1,7 @@
 // Goal: what an object's built-in kinds are is looked at when it is made; its own kinds and theirs do not get into
-// each other's way, nor do the two entries of the package over one database. Method: objects under a virtual clock.
+// each other's way, and what commits with a timer fits. Method: objects under a virtual clock.
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import * as main from "@dueline/durable-object";
 import { TimerObject, Timers, done, reschedule, type BuiltIns, type Lease, type Together } from "@dueline/durable-object/kinds";
 import { TestClock, TestObject } from "@dueline/durable-object/testing";
 import { DurableObject } from "cloudflare:workers";
@@ -146,50 +145,6 @@ describe("tickets whose ends wait for an answer", () => {
     assert.deepEqual(new Set((await ended).map(({ outcome }) => outcome)), new Set(["done"]));
     assert.equal(await timers.tickets.openCount({ resource: "hall" }), 0);
     assert.ok(asked >= 40);
-  });
-});
-
-describe("a database", () => {
-  let entry: "main" | "kinds" = "main";
-  let fired: string[] = [];
-  const handlers = { tick: (timer: main.DueTimer): void => void fired.push(`${entry} ${timer.name}`) };
-
-  class Either extends DurableObject {
-    readonly timers: main.Timers<Kinds> | Timers<Kinds> =
-      entry === "main"
-        ? new main.Timers<Kinds>(this.ctx, { handlers })
-        : new Timers<Kinds>(this.ctx, { handlers, builtIns: { leases: {}, outboxes: sinks } });
-    override async alarm(info?: AlarmInvocationInfo): Promise<void> {
-      await this.timers.alarm(info);
-    }
-  }
-
-  it("is written by either entry and read by the other", async () => {
-    fired = [];
-    entry = "main";
-    const room = await TestObject.open(clock, Either);
-    const timers = (): Timers<Kinds> => room.instance.timers as Timers<Kinds>;
-    const shown = async (): Promise<unknown[]> =>
-      (await timers().counts()).map(({ kind, timers, isKnown }) => [kind, timers, isKnown]);
-    await timers().schedule("tick", { name: "a", after: 1_000 });
-    await timers().schedule("tick", { name: "b", after: 2_000 });
-    entry = "kinds";
-    await room.restart();
-    await timers().leases.grant("leader", { owner: "ann", term: 1_500 });
-    await clock.advance(1_000);
-    assert.deepEqual(await shown(), [["$lease_sweep", 1, true], ["tick", 1, true]]);
-    entry = "main";
-    await room.restart();
-    await clock.advance(1_000);
-    // The lease waits for a version that sweeps it.
-    assert.deepEqual(await shown(), [["#1", 1, false]]);
-    assert.deepEqual(fired, ["kinds a", "main b"]);
-    entry = "kinds";
-    await room.restart();
-    assert.equal((await timers().leases.get("leader")).outcome, "held");
-    await clock.advance(3_600_000);
-    assert.equal((await timers().leases.get("leader")).outcome, "vacant");
-    assert.deepEqual(await shown(), []);
   });
 });
 

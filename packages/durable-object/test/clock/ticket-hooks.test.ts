@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import type { Ticket, TicketEnd, TicketEvent, TicketOptions } from "@dueline/durable-object/kinds";
+import type { LogEvent, Ticket, TicketEnd, TicketEvent, TicketOptions } from "@dueline/durable-object/kinds";
 import { TestClock, TestObject } from "@dueline/durable-object/testing";
 import { coded, hold, openVenue, written, type Venue } from "./venue.js";
 
@@ -319,10 +319,30 @@ describe("abort", () => {
   });
 });
 
-it("onEvent may throw or reject: nobody waits for it", async (t) => {
-  const errors = t.mock.method(console, "error", () => undefined);
-  let isAsync = false;
+it("an abort has a signal, which is aborted when nobody waits any more", async () => {
+  const reasons: string[] = [];
   venue = await openVenue(clock, {
+    abort: ({ session, signal }) =>
+      new Promise((resolve) => {
+        assert.equal(signal.aborted, false);
+        signal.addEventListener("abort", () => reasons.push(`${session}: ${(signal.reason as Error).name}`));
+        setTimeout(resolve, session === "late" ? 2_000 : 500);
+      }),
+    abortTimeout: 1_000,
+  });
+  await hold(venue, "A1", MINUTE_MS, { session: "in time" });
+  await hold(venue, "A2", MINUTE_MS, { session: "late" });
+  await clock.advance(MINUTE_MS + 999);
+  assert.deepEqual(reasons, []);
+  await clock.advance(10_000);
+  assert.deepEqual(reasons, ["late: TimeoutError"]);
+  assert.deepEqual((await venue.instance.tickets.list()).items, []);
+});
+
+it("onEvent may throw or reject: nobody waits for it, and the log is told", async () => {
+  const events: LogEvent[] = [];
+  let isAsync = false;
+  const options: TicketOptions = {
     abort: () => {
       throw new Error("away");
     },
@@ -332,14 +352,16 @@ it("onEvent may throw or reject: nobody waits for it", async (t) => {
       }
       throw new Error("the meter is away");
     }) as () => void,
-  });
+  };
+  venue = await openVenue(clock, options, (event) => void events.push(event));
   await hold(venue, "A1", MINUTE_MS, { session: "s" });
   await clock.advance(MINUTE_MS);
   isAsync = true;
   await hold(venue, "A1", MINUTE_MS, { session: "s" });
   await clock.advance(MINUTE_MS);
   assert.deepEqual((await venue.instance.tickets.list()).items, []);
-  assert.equal(errors.mock.callCount(), 2);
+  const failed = events.map((event) => (event.type === "hook" && event.hook === "onEvent" ? event.error : undefined));
+  assert.deepEqual(failed.filter((error) => error !== undefined), ["the meter is away", "the meter is away"]);
 });
 
 it("each end is told to the outbox in the commit that makes it", async () => {

@@ -190,6 +190,7 @@ it("options may be wrong, and are looked at when the object is made", async () =
   wrong({ abortTimeout: 0 });
   wrong({ callsPerTick: 0 });
   wrong({ callsPerTick: 1.5 });
+  wrong({ outbox: "" }, "unknown_kind");
   wrong({ outbox: "of nobody" }, "unknown_kind");
   wrong({ outbox: {} }, "unknown_kind");
 });

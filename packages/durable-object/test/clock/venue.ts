@@ -1,5 +1,5 @@
 // An object with tickets, for the tests: its options are those of the test that opens it.
-import { SinkError, TimerObject, type BuiltIns, type Ticket, type TicketOptions, type Tickets } from "@dueline/durable-object/kinds";
+import { SinkError, TimerObject, type BuiltIns, type LogEvent, type Settings, type Ticket, type TicketOptions, type Tickets } from "@dueline/durable-object/kinds";
 import { TestObject, type TestClock } from "@dueline/durable-object/testing";
 
 /** What is told to it stays where it is. */
@@ -8,11 +8,15 @@ const takesNothing = (): void => {
 };
 
 let options: TicketOptions | undefined = {};
+let log: (event: LogEvent) => void;
 
 export class Venue extends TimerObject<Record<string, never>> {
   constructor(ctx: DurableObjectState, env: unknown) {
     super(ctx, env);
     this.ctx.storage.sql.exec("CREATE TABLE IF NOT EXISTS written (text TEXT)");
+  }
+  protected override settings(): Settings {
+    return { log };
   }
   protected override handlers(): Record<string, never> {
     return {};
@@ -37,8 +41,13 @@ export class Venue extends TimerObject<Record<string, never>> {
 }
 
 /** Opens an object whose tickets have these options. */
-export async function openVenue(clock: TestClock, wanted: TicketOptions = {}): Promise<TestObject<Venue>> {
+export async function openVenue(
+  clock: TestClock,
+  wanted: TicketOptions = {},
+  logger: (event: LogEvent) => void = () => undefined,
+): Promise<TestObject<Venue>> {
   options = wanted;
+  log = logger;
   return TestObject.open(clock, Venue);
 }
 

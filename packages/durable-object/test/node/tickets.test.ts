@@ -114,7 +114,6 @@ describe("tickets", { concurrency: true }, () => {
 
   it("writes as many rows as it says", async (t) => {
     const workerd = await started(t);
-    const verbs = await workerd.object("CountedTickets", "verbs").call("verbs");
     const object = workerd.object("CountedTickets", "expiring");
     const rested = (): Promise<Rows> =>
       until(() => object.call<Rows>("seen"), (seen) => seen.open === 0 && seen.alarm === null);
@@ -126,8 +125,7 @@ describe("tickets", { concurrency: true }, () => {
       const after = await rested();
       expired.push([opened - before.rows, after.rows - opened]);
     }
-    t.diagnostic(`rows written: ${JSON.stringify(verbs)}, opened and expired ${JSON.stringify(expired)}`);
-    assert.deepEqual(verbs, { open: 5, existing: 0, refused: 0, extend: 1, consume: 4, cancel: 4 });
+    t.diagnostic(`rows written by tickets that are opened and expire: ${JSON.stringify(expired)}`);
     const [one, [opened = 0, closed = 0] = []] = expired;
     assert.deepEqual(one, [8, 7]);
     // A tick more or less, as the milliseconds have it.

@@ -110,37 +110,10 @@ export class CountedTickets extends DurableObject<unknown> {
           }
           return this.#rows;
         }
-        case "verbs":
-          return this.#verbs();
         default:
           return { rows: this.#rows, open: (await tickets.list()).items.length, alarm: await this.ctx.storage.getAlarm() };
       }
     });
-  }
-
-  async #verbs(): Promise<Record<string, number>> {
-    const { tickets } = this.#timers;
-    const counts: Record<string, number> = {};
-    const counted = async <T>(what: string, work: Promise<T>): Promise<T> => {
-      const before = this.#rows;
-      const done = await work;
-      counts[what] = this.#rows - before;
-      return done;
-    };
-    const hold = { resource: "seat", actor: "ann", ttl: 3_600_000 };
-    // Something is due before, as in an object that is at work.
-    await tickets.open({ resource: "earlier", ttl: 60_000 });
-    const first = await counted("open", tickets.open({ ...hold, key: "1" }));
-    await counted("existing", tickets.open({ ...hold, key: "1" }));
-    await counted("refused", tickets.open({ ...hold, resourceMax: 1 }));
-    const second = await tickets.open(hold);
-    if (first.outcome === "refused" || second.outcome === "refused") {
-      throw new Error("refused");
-    }
-    await counted("extend", tickets.extend(first.ticket.id, 7_200_000));
-    await counted("consume", tickets.consume(first.ticket.id));
-    await counted("cancel", tickets.cancel(second.ticket.id));
-    return counts;
   }
 }
 
