@@ -50,6 +50,8 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
   readonly #log: Log;
   readonly #ownAlarm: OwnAlarm | undefined;
   #opened: Promise<Opened>;
+  /** The same once it is there: a wait for it would cost as much as a verb. */
+  #now: Opened | undefined;
   #reopening: Promise<Opened> | undefined;
   #host: ObjectHost | undefined;
   #alarms = 0;
@@ -71,11 +73,11 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
   }
 
   /** Schedules a timer. Once the promise is resolved, it is committed and the alarm is set. */
-  async schedule<K extends KindOf<P>>(kind: K, timer: Schedule<P[K]>): Promise<Scheduled> {
-    return this.call(async (opened) => {
+  schedule<K extends KindOf<P>>(kind: K, timer: Schedule<P[K]>): Promise<Scheduled> {
+    return this.call((opened) => {
       const { ifMatch: match, ...rest } = optionsOf("a timer", timer as Schedule<unknown>);
       const ifMatch = optionalText("`ifMatch`", match);
-      const wanted = opened.host.wanted({ kind, ...rest } as FollowUp<Payloads>);
+      const wanted = opened.host.wanted({ ...rest, kind } as FollowUp<Payloads>);
       if (ifMatch !== undefined && !wanted.isNamed) {
         throw new DuelineError("invalid", "`ifMatch` is for a timer with a name");
       }
@@ -244,7 +246,8 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
         "effects run inside a transaction: return `schedule` or `cancel` beside them",
       );
     }
-    const opened = await this.#whenOpen();
+    const now = this.#now;
+    const opened = now === undefined || now.isLost ? await this.#whenOpen() : now;
     try {
       return await verb(opened);
     } finally {
@@ -258,14 +261,17 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
       return;
     }
     this.#isRestoring = true;
-    const restored = opened.wait((core) => core.restore()).catch((thrown: unknown) => {
+    this.#ctx.waitUntil(this.#look(opened));
+  }
+
+  async #look(opened: Opened): Promise<void> {
+    try {
+      await opened.wait((core) => core.restore());
+    } catch (thrown) {
       this.#log.unrestored(thrown);
-    });
-    this.#ctx.waitUntil(
-      restored.finally(() => {
-        this.#isRestoring = false;
-      }),
-    );
+    } finally {
+      this.#isRestoring = false;
+    }
   }
 
   async #whenOpen(): Promise<Opened> {
@@ -307,6 +313,7 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
     host.know(instance.enter(() => core.kindNumbers()) as Record<string, number>, kinds);
     const opened = new Opened(instance, core, host);
     await this.#ownAlarm?.adopt(pending, (at) => this.#scheduleOwn(opened, at));
+    this.#now = opened;
     return opened;
   }
 }
@@ -322,9 +329,9 @@ function listed(states: readonly TimerState[]): string {
 }
 
 /** Schedules a timer. Its parts are handed over one by one: an object would cost a call for each of them. */
-async function scheduled(opened: Opened, wanted: CoreWanted, ifMatch: string | undefined): Promise<Scheduled> {
+function scheduled(opened: Opened, wanted: CoreWanted, ifMatch: string | undefined): Promise<Scheduled> {
   const { kind, reference, isNamed, dueAt, payload, policy } = wanted;
-  return (await opened.wait((core) =>
+  return opened.wait((core) =>
     core.schedule(kind, reference, isNamed, dueAt, payload, policy, ifMatch),
-  )) as Scheduled;
+  ) as Promise<Scheduled>;
 }
