@@ -8,28 +8,34 @@ use std::sync::Arc;
 
 use dueline::kinds::ticket_expiry::{Hold, Opened, TICKET_EXPIRY, Tickets};
 use dueline::store::{Batch, StoreError};
-use dueline::timers::{Fired, Registration, Registry, TimerError, TimerKind};
+use dueline::timers::{Fired, Registration, Registry, TimerError, TimerKind, Timers};
 use dueline_testkit::handler;
 use dueline_worker::{ObjectDriver, ObjectOptions, Start};
 use home::{Home, START_MS};
 
-#[test]
-fn a_built_in_kind_ends_what_it_holds_by_the_alarm_of_the_object() {
-    let home = Home::new();
-    let registry = async |timers: &dueline::timers::Timers| -> Result<Registry, StoreError> {
-        let tickets = Tickets::new(timers.clone());
-        Ok(Registry::new()
-            .with(TICKET_EXPIRY, tickets.registration())
-            .expect("a new registry takes it"))
-    };
-    let opening = ObjectDriver::open_with(
+fn open_with<E: From<StoreError>>(
+    home: &Home,
+    registry: impl AsyncFnOnce(&Timers) -> Result<Registry, E>,
+) -> Result<ObjectDriver, E> {
+    home.run(ObjectDriver::open_with(
         Arc::new(home.storage()),
         home.runtime(),
         registry,
         Start::Fresh,
         ObjectOptions::default(),
-    );
-    let driver = home.run(opening).unwrap();
+    ))
+}
+
+#[test]
+fn a_built_in_kind_ends_what_it_holds_by_the_alarm_of_the_object() {
+    let home = Home::new();
+    let registry = async |timers: &Timers| -> Result<Registry, StoreError> {
+        let tickets = Tickets::new(timers.clone());
+        Ok(Registry::new()
+            .with(TICKET_EXPIRY, tickets.registration())
+            .expect("a new registry takes it"))
+    };
+    let driver = open_with(&home, registry).unwrap();
     home.run(driver.restore()).unwrap();
     let tickets = Tickets::new(driver.timers().clone());
     let hold = Hold::new("seat 1", 60_000).resource_max(1);
@@ -58,22 +64,14 @@ fn a_registry_of_stored_names_is_made_before_the_alarm_is_looked_at() {
     let home = Home::new();
     let open = |name: &'static str| {
         let partition = home.partition.clone();
-        let registry =
-            async move |timers: &dueline::timers::Timers| -> Result<Registry, TimerError> {
-                let kind: TimerKind = timers.kind_for_name(&partition, name).await?;
-                let done = handler(|_, _| Box::pin(async { Ok(Fired::Done(Batch::new())) }));
-                Ok(Registry::new()
-                    .with(kind, Registration::inline(done))
-                    .expect("a new registry takes it"))
-            };
-        let opening = ObjectDriver::open_with(
-            Arc::new(home.storage()),
-            home.runtime(),
-            registry,
-            Start::Fresh,
-            ObjectOptions::default(),
-        );
-        home.run(opening).unwrap()
+        let registry = async move |timers: &Timers| -> Result<Registry, TimerError> {
+            let kind: TimerKind = timers.kind_for_name(&partition, name).await?;
+            let done = handler(|_, _| Box::pin(async { Ok(Fired::Done(Batch::new())) }));
+            Ok(Registry::new()
+                .with(kind, Registration::inline(done))
+                .expect("a new registry takes it"))
+        };
+        open_with(&home, registry).unwrap()
     };
     let driver = open("first");
     let kind = home
@@ -89,15 +87,9 @@ fn a_registry_of_stored_names_is_made_before_the_alarm_is_looked_at() {
 #[test]
 fn what_the_making_of_a_registry_says_is_the_error_of_the_opening() {
     let home = Home::new();
-    let opening = ObjectDriver::open_with(
-        Arc::new(home.storage()),
-        home.runtime(),
-        async |_: &dueline::timers::Timers| -> Result<Registry, StoreError> {
-            Err(StoreError::invalid("no registry today"))
-        },
-        Start::Fresh,
-        ObjectOptions::default(),
-    );
-    let error = home.run(opening).unwrap_err();
+    let registry = async |_: &Timers| -> Result<Registry, StoreError> {
+        Err(StoreError::invalid("no registry today"))
+    };
+    let error = open_with(&home, registry).unwrap_err();
     assert!(error.to_string().contains("no registry today"), "{error}");
 }
