@@ -89,6 +89,13 @@ pub(crate) const ELSEWHERE: &[Elsewhere] = &[
         "",
         "wall::tests::what_passes_between_the_two_clocks_is_read_again",
     ),
+    // A batch that writes one name twice is refused by every store, so here it costs an attempt all the same.
+    Elsewhere::new(
+        Mutant::HandlerWritesOwnName,
+        "dueline",
+        "behaviour",
+        "failures::a_handler_that_writes_the_row_of_its_own_timer_has_failed",
+    ),
     // What the platform of the simulation does not do.
     Elsewhere::new(
         Mutant::AlarmLostWithNothingPending,

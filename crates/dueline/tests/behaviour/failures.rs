@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use dueline::BoxFuture;
-use dueline::rows::Header;
-use dueline::store::{Partition, StoreErrorKind};
+use dueline::rows::{Header, TimerKey};
+use dueline::store::{Batch, Partition, StoreErrorKind};
 use dueline::timers::{DueTimer, Fired, Registration, RetryPolicy, TimerHandler, TimerKind};
 use dueline::timers::{HandlerError, TimerCtx};
 use dueline_testkit::{ReadCall, block_on, handler};
@@ -172,7 +172,7 @@ fn a_successful_reschedule_starts_the_attempts_over() {
                 Ok(Fired::Reschedule {
                     due_at_ms: 50_000,
                     payload: "next".into(),
-                    batch: dueline::store::Batch::new(),
+                    batch: Batch::new(),
                 })
             })
         })),
@@ -270,6 +270,35 @@ fn a_timer_may_have_a_policy_of_its_own() {
     world.put(A, "kinds", 900);
     let report = world.run(&engine);
     assert_eq!((report.total.dead, report.total.failed), (1, 1));
+}
+
+/// Its row goes with the fire, so a write of it would undo that, or be undone.
+#[test]
+fn a_handler_that_writes_the_row_of_its_own_timer_has_failed() {
+    let world = World::at(1_000);
+    let writes = handler(|_, timer| {
+        let own = TimerKey {
+            due_ms: timer.due_at_ms(),
+            kind: timer.kind(),
+            generation: timer.generation(),
+            reference: timer.reference().clone(),
+        };
+        Box::pin(async move { Ok(Fired::Done(Batch::new().delete(own.encode()))) })
+    });
+    let engine = world.engine([(A, Registration::inline(writes))]);
+    world.put(A, "anonymous", 900);
+    world.put_named(A, "named", 900);
+    let report = world.run(&engine);
+    assert_eq!((report.total.failed, report.total.fired), (2, 0));
+    for (_, row) in world.timers() {
+        let failure = row.header.failure.expect("it has failed");
+        assert!(
+            failure.error.contains("must not write the row"),
+            "{}",
+            failure.error
+        );
+    }
+    world.check_names();
 }
 
 #[test]
