@@ -31,7 +31,7 @@
 //! Built for `wasm32` only; for any other target the crate is empty.
 //!
 //! # Features
-//! `kinds`: the built-in kinds. Without them the module is two thirds as large, so the package has both builds.
+//! `kinds`: the built-in kinds. Without them the module is three fifths as large, so the package has both builds.
 //!
 //! `suite`: the storage without a host, for the suites that `dueline-objectsuite` runs inside workerd.
 #![cfg(target_arch = "wasm32")]
