@@ -1,12 +1,14 @@
 //! Leases: `dueline::kinds::lease_sweep`.
 
+use std::sync::Arc;
+
 use dueline::BoxFuture;
 use dueline::kinds::lease_sweep::{
     Drain, Fence, Grant, Lease, LeaseName, LeaseOwner, LeaseSource, LeaseState, LeaseSweep, Leases,
     NothingToDrain, Release, Renewal,
 };
-use dueline::store::{Batch, Partition};
-use dueline::timers::{HandlerError, Registration, TimerKind};
+use dueline::store::{Batch, NamespaceStore, Partition};
+use dueline::timers::{HandlerError, Registration, TimerKind, Timers};
 use js_sys::Promise;
 use wasm_bindgen::prelude::*;
 
@@ -83,8 +85,7 @@ impl ObjectCore {
                     let (name, owner) = (name.clone(), owner.clone());
                     Box::pin(async move {
                         let (name, owner) = (LeaseName::new(name)?, LeaseOwner::new(owner)?);
-                        let reads = timers.store().clone();
-                        let leases = Leases::new(timers);
+                        let (leases, reads) = leases_of(timers);
                         let planned = leases
                             .plan_grant(&*reads, &partition, &name, &owner, time_of(term))
                             .await?;
@@ -115,8 +116,7 @@ impl ObjectCore {
                     let name = name.clone();
                     Box::pin(async move {
                         let name = LeaseName::new(name)?;
-                        let reads = timers.store().clone();
-                        let leases = Leases::new(timers);
+                        let (leases, reads) = leases_of(timers);
                         let planned = leases
                             .plan_renew(&*reads, &partition, &name, time_of(epoch), time_of(term))
                             .await?;
@@ -141,8 +141,7 @@ impl ObjectCore {
                     let name = name.clone();
                     Box::pin(async move {
                         let name = LeaseName::new(name)?;
-                        let reads = timers.store().clone();
-                        let leases = Leases::new(timers);
+                        let (leases, reads) = leases_of(timers);
                         let planned = leases
                             .plan_release(&*reads, &partition, &name, time_of(epoch))
                             .await?;
@@ -219,6 +218,12 @@ impl ObjectCore {
             })
         })
     }
+}
+
+/// The verbs, and what their plans read.
+fn leases_of(timers: Timers) -> (Leases, Arc<dyn NamespaceStore>) {
+    let reads = Arc::clone(timers.store());
+    (Leases::new(timers), reads)
 }
 
 fn of_lease(outcome: &'static str, lease: Option<&Lease>) -> JsValue {

@@ -32,32 +32,28 @@ impl ObjectCore {
         let (amounts, limits) = (counters(&amounts), counters(&limits));
         self.verb(move |scheduling| {
             // The mark is in the plan: effects are done with a charge of nothing too.
-            Box::pin(committed(
-                scheduling,
-                None,
-                move |Scheduling { timers, partition }| {
-                    let name = name.clone();
-                    Box::pin(async move {
-                        let reads = timers.store().clone();
-                        let quotas = quotas(timers, name, partition.clone(), window)?;
-                        let planned = quotas.plan_charge(&*reads, &partition, amounts).await?;
-                        let usage = planned.outcome;
-                        Ok(match usage.total.first_over(&limits) {
-                            None => (
-                                planned.batch.append(marked(effects)),
-                                used(&usage, usage.total).word("outcome", "charged").done(),
-                            ),
-                            Some(counter) => (
-                                Batch::new(),
-                                used(&usage, usage.total.minus(amounts))
-                                    .word("outcome", "refused")
-                                    .number("counter", counter as u64)
-                                    .done(),
-                            ),
-                        })
+            committed(scheduling, None, move |Scheduling { timers, partition }| {
+                let name = name.clone();
+                Box::pin(async move {
+                    let reads = timers.store().clone();
+                    let quotas = quotas(timers, name, partition.clone(), window)?;
+                    let planned = quotas.plan_charge(&*reads, &partition, amounts).await?;
+                    let usage = planned.outcome;
+                    Ok(match usage.total.first_over(&limits) {
+                        None => (
+                            planned.batch.append(marked(effects)),
+                            used(&usage, usage.total).word("outcome", "charged").done(),
+                        ),
+                        Some(counter) => (
+                            Batch::new(),
+                            used(&usage, usage.total.minus(amounts))
+                                .word("outcome", "refused")
+                                .number("counter", counter as u64)
+                                .done(),
+                        ),
                     })
-                },
-            ))
+                })
+            })
         })
     }
 

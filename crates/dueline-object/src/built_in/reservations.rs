@@ -83,7 +83,7 @@ impl ObjectCore {
             terms = terms.kept_for_ms(time_of(keep_for));
         }
         self.verb(move |scheduling| {
-            Box::pin(committed(
+            committed(
                 scheduling,
                 effects,
                 move |Scheduling { timers, partition }| {
@@ -103,7 +103,7 @@ impl ObjectCore {
                         Ok(change(planned, |made| of_reservation("made", Some(made))))
                     })
                 },
-            ))
+            )
         })
     }
 
@@ -176,10 +176,10 @@ enum Step {
 impl ObjectCore {
     fn step(&self, id: String, serial: String, step: Step, effects: Option<f64>) -> Promise {
         self.verb(move |scheduling| {
-            Box::pin(committed(scheduling, effects, move |scheduling| {
+            committed(scheduling, effects, move |scheduling| {
                 let (id, serial) = (id.clone(), serial.clone());
                 Box::pin(planned(scheduling, id, serial, step.clone()))
-            }))
+            })
         })
     }
 }

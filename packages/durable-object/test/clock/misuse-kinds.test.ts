@@ -5,6 +5,7 @@ import { afterEach, beforeEach, it } from "node:test";
 import { Timers } from "@dueline/durable-object/kinds";
 import { TestClock, TestObject } from "@dueline/durable-object/testing";
 import { DurableObject } from "cloudflare:workers";
+import { ErrorsTold } from "./errors-told.js";
 
 class Room extends DurableObject {
   readonly timers = new Timers(this.ctx, {
@@ -163,20 +164,18 @@ const VERBS: Record<string, Verb> = {
 
 const REFUSALS = ["invalid", "due_out_of_range", "effects_async", "unknown_kind"];
 
-const { error } = console;
-let traps: unknown[] = [];
+let errors: ErrorsTold;
 let clock: TestClock;
 let room: TestObject<Room>;
 
 beforeEach(async () => {
-  traps = [];
-  console.error = (said: unknown) => void traps.push(said);
+  errors = new ErrorsTold();
   clock = TestClock.install();
   room = await TestObject.open(clock, Room);
 });
 afterEach(() => {
   clock.uninstall();
-  console.error = error;
+  errors.end();
 });
 
 /** The code of what a verb threw; `done` if it threw nothing, `getter` if it was the caller's own. */
@@ -199,7 +198,7 @@ for (const [what, verb] of Object.entries(VERBS)) {
       const code = await said(verb, make());
       assert.ok([...REFUSALS, "done", "getter"].includes(code), `${name}: ${code}`);
     }
-    assert.deepEqual(traps, []);
+    assert.deepEqual(errors.told, []);
     const { leases, gated } = room.instance.timers;
     assert.equal((await leases.grant("sound", { owner: "ann", term: 1_000 })).outcome, "granted");
     // What was taken is shown as it was given.
@@ -221,5 +220,5 @@ it("what has no JSON form is no data, detail or payload", async () => {
       await assert.rejects(call, (thrown) => (thrown as { code?: string }).code === "payload_not_serializable", name);
     }
   }
-  assert.deepEqual(traps, []);
+  assert.deepEqual(errors.told, []);
 });

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, it } from "node:test";
 import { Timers } from "@dueline/durable-object";
 import { TestClock, TestObject } from "@dueline/durable-object/testing";
 import { DurableObject } from "cloudflare:workers";
+import { ErrorsTold } from "./errors-told.js";
 
 class Room extends DurableObject {
   readonly timers = new Timers<{ close: undefined }>(this.ctx, { handlers: { close: () => undefined } });
@@ -36,21 +37,18 @@ const WRONG: Record<string, (timers: Verbs, wrong: never) => Promise<unknown>> =
   "the dead letter to purge": (timers, id) => timers.deadLetters.purge(id),
 };
 
-const { error } = console;
-let traps: unknown[] = [];
+let errors: ErrorsTold;
 let clock: TestClock;
 let room: TestObject<Room>;
 
 beforeEach(async () => {
-  // What a trap says, since whoever calls next is not told of it.
-  traps = [];
-  console.error = (said: unknown) => void traps.push(said);
+  errors = new ErrorsTold();
   clock = TestClock.install();
   room = await TestObject.open(clock, Room);
 });
 afterEach(() => {
   clock.uninstall();
-  console.error = error;
+  errors.end();
 });
 
 for (const [what, call] of Object.entries(WRONG)) {
@@ -67,7 +65,7 @@ for (const [what, call] of Object.entries(WRONG)) {
       }
     }
     await timers.schedule("close", { name: "a", after: 1 });
-    assert.deepEqual(traps, []);
+    assert.deepEqual(errors.told, []);
     assert.notEqual(await timers.get("close", "a"), undefined);
   });
 }
@@ -92,6 +90,6 @@ for (const wait of [1, "yes", null, 1n, Symbol.iterator, Object.create(null)]) {
     const { timers } = room.instance;
     assert.equal(await timers.pause("close", { wait: wait as never }), true);
     assert.deepEqual(await timers.paused(), ["close"]);
-    assert.deepEqual(traps, []);
+    assert.deepEqual(errors.told, []);
   });
 }

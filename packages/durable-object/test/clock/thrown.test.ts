@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { detached, TimerObject, type BuiltIns, type Handlers } from "@dueline/durable-object/kinds";
 import { TestClock, TestObject } from "@dueline/durable-object/testing";
+import { ErrorsTold } from "./errors-told.js";
 
 const THROWN: Record<string, () => unknown> = {
   "an error whose message is an object": () => Object.assign(new Error("x"), { message: { code: 1 } }),
@@ -113,21 +114,22 @@ const PLACES = [
   ...["a sink", "look", "release", "the effects of release", "onClose", "the effects of onClose", "abort"],
 ];
 
-const { error, warn } = console;
-let traps: unknown[] = [];
+const { warn } = console;
+let errors: ErrorsTold;
 let clock: TestClock;
 let room: TestObject<Room>;
 
 beforeEach(async () => {
-  [at, asked, traps] = ["", [], []];
-  console.error = (said: unknown) => void ((said as { code?: string }).code === "crashed" && traps.push(said));
+  [at, asked] = ["", []];
+  errors = new ErrorsTold();
   console.warn = () => undefined;
   clock = TestClock.install();
   room = await TestObject.open(clock, Room);
 });
 afterEach(() => {
   clock.uninstall();
-  Object.assign(console, { error, warn });
+  errors.end();
+  console.warn = warn;
 });
 
 async function left(): Promise<string[]> {
@@ -157,7 +159,7 @@ for (const [what, thrown] of Object.entries(THROWN)) {
         assert.notEqual(asked.length, 0);
         at = "";
         await clock.advance(600_000);
-        assert.deepEqual([traps, await left()], [[], []]);
+        assert.deepEqual([errors.traps, await left()], [[], []]);
       });
     }
 
@@ -172,7 +174,7 @@ for (const [what, thrown] of Object.entries(THROWN)) {
       }
       at = "";
       assert.equal((await tickets.consume(id)).outcome, "done");
-      assert.deepEqual(traps, []);
+      assert.deepEqual(errors.traps, []);
     });
   });
 }
