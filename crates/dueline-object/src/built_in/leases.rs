@@ -163,10 +163,8 @@ impl ObjectCore {
                 let name = name.clone();
                 Box::pin(async move {
                     let name = LeaseName::new(name)?;
-                    let reads = timers.store().clone();
-                    let planned = Leases::new(timers)
-                        .plan_forget(&*reads, &partition, &name)
-                        .await?;
+                    let (leases, reads) = leases_of(timers);
+                    let planned = leases.plan_forget(&*reads, &partition, &name).await?;
                     Ok(change(planned, |is_forgotten| {
                         JsValue::from_bool(*is_forgotten)
                     }))
