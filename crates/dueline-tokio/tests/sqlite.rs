@@ -25,7 +25,7 @@ use dueline_tokio::{Driver, DriverStore, Handle, system_runtime};
 use rig::{Door, LOGGED, Log, logging, named, registry_of, run_all, schedule};
 
 fn start(path: &Path, runtime: &Runtime, registration: Registration) -> (Arc<SqliteStore>, Handle) {
-    let options = Options::new(Arc::clone(runtime.clock()));
+    let options = Options::new(Arc::clone(runtime.clock())).busy_timeout(Duration::from_secs(60));
     let sqlite = Arc::new(SqliteStore::open(path, options).expect("opens"));
     let store = DriverStore::from(Arc::clone(&sqlite));
     let registry = registry_of(LOGGED, registration);
@@ -111,8 +111,9 @@ async fn requests_that_are_cancelled_half_way_wake_the_driver_if_they_commit() {
 #[tokio::test]
 async fn the_commits_of_many_partitions_that_are_due_together_share_transactions() {
     let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("timers.db");
     let (runtime, log) = (system_runtime().expect("a host"), Arc::new(Log::default()));
-    let (sqlite, handle) = start(&folder.path().join("timers.db"), &runtime, logging(&log));
+    let (sqlite, handle) = start(&path, &runtime, logging(&log));
     handle.pause();
     for number in 0..256 {
         schedule(
@@ -123,8 +124,12 @@ async fn the_commits_of_many_partitions_that_are_due_together_share_transactions
         .await;
     }
     let before = sqlite.counters();
+    // No commit gets through until every handler has run, however the threads are scheduled.
+    let other = rusqlite::Connection::open(&path).expect("opens");
+    other.execute_batch("BEGIN IMMEDIATE").expect("is free");
     handle.resume();
     log.reached(256).await;
+    other.execute_batch("ROLLBACK").expect("lets go");
     run_all(&handle).await;
     let after = sqlite.counters();
     let (applies, commits) = (
