@@ -2,6 +2,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 use super::RESERVATION_RECONCILE;
 use super::reservation::ReservationId;
+use crate::kinds::fuzzing::Form;
 use crate::kinds::row::{Row, Table};
 use crate::limits::DUE_MS_MAX;
 use crate::rows::Malformed;
@@ -10,6 +11,12 @@ use crate::store::Key;
 
 /// A reservation: `62 00 09 72`, then its id.
 const RESERVATION: Table = Table::new(RESERVATION_RECONCILE, b'r');
+
+/// What is stored, for the fuzz targets.
+pub(in crate::kinds) const FORMS: &[Form] = &[
+    Form::row::<ReservationRow>(RESERVATION),
+    Form::payload::<TimerPayload>(RESERVATION_RECONCILE),
+];
 
 /// The retention of a row that stays until it is forgotten.
 const FOR_EVER: u64 = u64::MAX;

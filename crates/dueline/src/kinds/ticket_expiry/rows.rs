@@ -3,6 +3,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::{TICKET_EXPIRY, TicketId};
+use crate::kinds::fuzzing::Form;
 use crate::kinds::row::{Row, Table};
 use crate::rows::Malformed;
 use crate::rows::codec::Reader;
@@ -18,6 +19,15 @@ const RESOURCE: Table = Table::new(TICKET_EXPIRY, b'r');
 const ACTOR: Table = Table::new(TICKET_EXPIRY, b'a');
 /// A ticket that could not be closed: `62 00 02 78`, its id.
 pub(super) const SET_ASIDE: Table = Table::new(TICKET_EXPIRY, b'x');
+
+/// What is stored, for the fuzz targets.
+pub(in crate::kinds) const FORMS: &[Form] = &[
+    Form::row::<Record>(TICKET),
+    Form::row::<Index>(INDEX),
+    Form::row::<Counter>(RESOURCE),
+    Form::row::<Counter>(ACTOR),
+    Form::row::<Aside>(SET_ASIDE),
+];
 
 const HAS_ACTOR: u8 = 1;
 const HAS_KEY: u8 = 2;
