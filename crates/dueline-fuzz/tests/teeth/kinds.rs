@@ -4,7 +4,7 @@ use bytes::Bytes;
 use dueline::kinds::fuzzing::{Form, forms};
 use dueline::memory::MemoryStore;
 use dueline::rows::{Malformed, TimerRow, class, is_of_class};
-use dueline::store::{Batch, Key, NamespaceStore, Partition, StoreErrorKind};
+use dueline::store::{Batch, Key, NamespaceStore, Partition, StoreError, StoreErrorKind};
 use dueline::timers::TimerError;
 use dueline_fuzz::{Meddling, Reread, damaged_kinds_meddled, kind_rows_reread};
 use dueline_testkit::block_on;
@@ -99,9 +99,8 @@ fn a_verb_that_says_what_is_not_so_is_found() {
                 }
             },
         ),
-        ("a refusal has no words", |answer| match answer {
-            Err(TimerError::Invalid(_)) => Err(TimerError::Invalid("".into())),
-            other => other,
+        ("what decodes is taken for damaged", |answer| {
+            answer.and(Err(StoreError::corrupt("it is not").into()))
         }),
     ];
     for (fault, told) in faults {
