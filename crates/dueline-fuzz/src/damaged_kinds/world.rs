@@ -26,6 +26,10 @@ pub(super) const DAMAGED: &str = "a";
 pub(super) const SOUND: &str = "sound";
 pub(super) const TERM_MS: u64 = 60_000;
 const START_MS: i64 = 1_700_000_000_000;
+/// What passes in the end, in milliseconds: every term ends, everything that is kept is let go.
+const REST_MS: [u64; 8] = [
+    TERM_MS, 10_000, TERM_MS, TERM_MS, TERM_MS, 300_000, 300_000, 300_000,
+];
 /// Most ticks that it may take to work off what is due.
 const TICKS_MAX: usize = 200;
 
@@ -226,8 +230,8 @@ impl World {
     /// Everything that the other record waits for comes about.
     pub(super) fn come_to_rest(&mut self) {
         self.make_visible(SOUND);
-        for _ in 0..20 {
-            self.pass(TERM_MS);
+        for by_ms in REST_MS {
+            self.pass(by_ms);
         }
     }
 
