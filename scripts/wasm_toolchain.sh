@@ -56,6 +56,8 @@ step_compiler() {
 step_standard_library() {
   ls "$wasm_lib"/libstd-*.rlib >/dev/null 2>&1 && return
   say "building the standard library for wasm32-unknown-unknown"
+  # Cargo tells compilers apart by their version alone: what stands on an earlier library would be taken for fresh.
+  rm -rf "$(dirname "$0")/../target/wasm-toolchain"
   local probe=$tools/probe
   rm -rf "$probe" && mkdir -p "$probe/src"
   printf '[package]\nname = "probe"\nversion = "0.0.0"\nedition = "2024"\n[lib]\ncrate-type = ["cdylib"]\n[profile.release]\npanic = "abort"\n[workspace]\n' > "$probe/Cargo.toml"

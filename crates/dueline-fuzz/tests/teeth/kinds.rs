@@ -13,6 +13,11 @@ const INPUTS_MAX: usize = 20_000;
 /// A world takes longer than a row.
 const WORLDS_MAX: usize = 400;
 
+/// What is told of a verb's answer.
+type Told = fn(Result<(), TimerError>) -> Result<(), TimerError>;
+/// What happens to the rows behind a tick.
+type BehindTick = fn(&MemoryStore, &Partition);
+
 /// Reads a value with one byte of it masked.
 fn masked(form: &Form, value: &Bytes, place: usize, mask: u8) -> Result<Bytes, Malformed> {
     let mut bytes = value.to_vec();
@@ -85,7 +90,7 @@ fn corrupt(answer: &Result<(), TimerError>) -> bool {
 
 #[test]
 fn a_verb_that_says_what_is_not_so_is_found() {
-    let faults: [(&str, fn(Result<(), TimerError>) -> Result<(), TimerError>); 3] = [
+    let faults: [(&str, Told); 3] = [
         ("what does not decode is taken for nothing", |answer| {
             if corrupt(&answer) { Ok(()) } else { answer }
         }),
@@ -147,7 +152,7 @@ fn loses_timers_of(store: &MemoryStore, partition: &Partition, kind: u8) {
 
 #[test]
 fn a_handler_that_touches_what_is_not_its_own_is_found() {
-    let faults: [(&str, fn(&MemoryStore, &Partition)); 7] = [
+    let faults: [(&str, BehindTick); 7] = [
         ("a lease that does not decode goes", |store, at| {
             removes_broken(store, at, 1, b'l');
         }),
