@@ -19,6 +19,8 @@ use crate::yielding::give_way;
 
 /// Longest sleep before the wall clock is read again.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
+/// Longest time of a tick, in milliseconds. What comes due while handlers wait is seen by the next one.
+const TICK_MS_MAX: u64 = 1_000;
 /// How long requests go first between two ticks of a backlog.
 const GIVE_WAY: Duration = Duration::from_millis(1);
 
@@ -63,7 +65,7 @@ impl<'a> AlarmRun<'a> {
     }
 
     /// Whether this alarm goes on with its backlog. The next one would cost a write of the alarm and wait for
-    /// what this one wrote; but a platform bounds the time of each, so slow handlers have one tick's in all.
+    /// what this one wrote; but a platform bounds the time of each, so its ticks have one budget's in all.
     fn may_drain(&self) -> bool {
         let options = &self.driver.options;
         !self.is_closing
@@ -110,10 +112,12 @@ impl<'a> AlarmRun<'a> {
         let driver = self.driver;
         let engine = &driver.engine;
         self.report.ticks += 1;
-        let mut state = engine.start_tick(driver.options.budget);
+        let mut budget = driver.options.budget;
+        budget.max_elapsed_ms = budget.max_elapsed_ms.min(TICK_MS_MAX);
+        let mut state = engine.start_tick(budget);
         for turn in turns {
             if planted(Mutant::AlarmBudgetPerPartition) {
-                state = engine.start_tick(driver.options.budget);
+                state = engine.start_tick(budget);
             }
             if state.is_exhausted(engine.runtime().monotonic()) {
                 self.report.stopped_on_budget = true;

@@ -31,7 +31,8 @@ pub enum Start {
 /// How a driver works.
 #[derive(Clone, Copy, Debug)]
 pub struct ObjectOptions {
-    /// What one tick over all partitions may do. Default: that of [`TickBudget`].
+    /// What one tick over all partitions may do. Default: that of [`TickBudget`]. A tick has a second of its
+    /// time at the most, and the ticks of an alarm that is behind have all of it together.
     pub budget: TickBudget,
     /// Most calls at a time, over all kinds. Default 32.
     pub calls_max: u32,

@@ -175,6 +175,40 @@ fn a_capped_a_failing_and_a_hanging_kind_delay_a_thousand_timers_by_no_tick() {
     world.check_names();
 }
 
+/// Each tick waits for one run of the hanging kind. Whatever else is due goes before it, but in the first tick,
+/// which cannot know.
+#[test]
+fn forty_hanging_timers_delay_those_of_another_kind_by_one_deadline_and_not_by_one_each() {
+    let world = World::at(10_000);
+    let seen = Seen::default();
+    let engine = world.engine([
+        (A, Registration::inline(hangs())),
+        (B, Registration::inline(notes(&seen))),
+    ]);
+    for n in 0..40 {
+        world.put_named(A, &format!("hanging{n:02}"), 9_000);
+        world.put(B, &format!("b{n:02}"), 9_500);
+    }
+    let tick = || {
+        let mut state = engine.start_tick(TickBudget::native());
+        let tick = complete(
+            &world.clock,
+            dueline::timers::run_due_with_state(&engine, &world.partition, &mut state),
+        );
+        tick.report.total
+    };
+    assert_eq!((tick().failed, seen.len()), (1, 1));
+    assert_eq!(world.clock_ms(), 15_000, "a deadline");
+    assert_eq!((tick().failed, seen.len()), (1, 40), "all others");
+    for n in 0..5 {
+        world.put(B, "late", world.clock_ms());
+        let began_ms = world.clock_ms();
+        let total = tick();
+        assert_eq!((total.failed, seen.len()), (1, 41 + n), "each has its turn");
+        assert_eq!(world.clock_ms(), began_ms + 5_000);
+    }
+}
+
 #[test]
 fn a_slow_kind_closes_at_its_share_of_the_time_and_the_others_have_theirs() {
     let world = World::at(1_000);
