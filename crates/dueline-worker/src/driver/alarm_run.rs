@@ -17,7 +17,7 @@ use crate::report::AlarmReport;
 use crate::store::Turn;
 use crate::yielding::give_way;
 
-/// Longest sleep before the wall clock is read again.
+/// Longest sleep before the wall clock is read again, and how often an alarm that has stayed long enough ticks.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 /// Longest time of a tick, in milliseconds. What comes due while handlers wait is seen by the next one.
 const TICK_MS_MAX: u64 = 1_000;
@@ -28,8 +28,13 @@ pub(crate) struct AlarmRun<'a> {
     driver: &'a ObjectDriver,
     calls: Calls,
     began: Duration,
-    /// Whether nothing more is started: the store failed a read, or the alarm has stayed long enough.
+    /// Whether nothing more is started: the store failed a read.
     is_closing: bool,
+    /// Whether the alarm has stayed long enough: it ends with its calls and makes no more. Until then nobody else
+    /// serves what comes due, so other kinds have a tick a second.
+    is_over: bool,
+    /// When it last ticked, counted from its beginning.
+    ticked: Duration,
     report: AlarmReport,
 }
 
@@ -40,6 +45,8 @@ impl<'a> AlarmRun<'a> {
             calls: Calls::default(),
             began: driver.engine.runtime().monotonic(),
             is_closing: false,
+            is_over: false,
+            ticked: Duration::ZERO,
             report: AlarmReport::default(),
         }
     }
@@ -69,6 +76,7 @@ impl<'a> AlarmRun<'a> {
     fn may_drain(&self) -> bool {
         let options = &self.driver.options;
         !self.is_closing
+            && !self.is_over
             && self.report.ticks < options.drain_ticks_max
             && self.stayed() < Duration::from_millis(options.budget.max_elapsed_ms)
     }
@@ -79,9 +87,18 @@ impl<'a> AlarmRun<'a> {
         if !first
             && (self.stayed() >= driver.stay() || self.report.ticks >= driver.options.ticks_max)
         {
-            self.is_closing = true;
+            self.is_over = true;
         }
-        !self.is_closing
+        !self.is_closing && self.pause().is_zero()
+    }
+
+    /// How long it is to the next tick of an alarm that is over.
+    fn pause(&self) -> Duration {
+        if self.is_over {
+            SLEEP_MAX.saturating_sub(self.stayed().saturating_sub(self.ticked))
+        } else {
+            Duration::ZERO
+        }
     }
 
     /// How long the alarm has been served.
@@ -97,15 +114,18 @@ impl<'a> AlarmRun<'a> {
 
     /// The kinds that could run now: a kind without a free slot keeps its wakes and costs nothing.
     fn runnable(&self) -> KindSet {
-        self.driver
-            .engine
-            .slots()
-            .runnable(&self.driver.store.kinds())
+        let slots = self.driver.engine.slots();
+        let mut kinds = slots.runnable(&self.driver.store.kinds());
+        if self.is_over {
+            slots.kinds().for_each(|kind| kinds.remove(kind));
+        }
+        kinds
     }
 
     /// One tick over all partitions, which share one budget, in the order of their wakes.
     async fn tick(&mut self, turns: Vec<Turn>) {
         self.report.stopped_on_budget = false;
+        self.ticked = self.stayed();
         if turns.is_empty() {
             return;
         }
@@ -225,7 +245,8 @@ impl<'a> AlarmRun<'a> {
         match self.driver.store.next_head(&self.runnable()) {
             Ok(head) => {
                 let wait_ms = head.map_or(u64::MAX, |at_ms| at_ms.saturating_sub(runtime.now_ms()));
-                Some(runtime.sleep(Duration::from_millis(wait_ms).min(SLEEP_MAX)))
+                let wait = Duration::from_millis(wait_ms).min(SLEEP_MAX);
+                Some(runtime.sleep(wait.max(self.pause())))
             }
             Err(error) => {
                 self.close(&error);
