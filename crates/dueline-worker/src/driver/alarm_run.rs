@@ -17,7 +17,8 @@ use crate::report::AlarmReport;
 use crate::store::Turn;
 use crate::yielding::give_way;
 
-/// Longest sleep before the wall clock is read again, and how often an alarm that has stayed long enough ticks.
+/// Longest sleep before the wall clock is read again, and shortest break between the ticks of an alarm that has
+/// stayed long enough.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 /// Longest time of a tick, in milliseconds. What comes due while handlers wait is seen by the next one.
 const TICK_MS_MAX: u64 = 1_000;
@@ -244,9 +245,15 @@ impl<'a> AlarmRun<'a> {
         let runtime = self.driver.engine.runtime();
         match self.driver.store.next_head(&self.runnable()) {
             Ok(head) => {
-                let wait_ms = head.map_or(u64::MAX, |at_ms| at_ms.saturating_sub(runtime.now_ms()));
-                let wait = Duration::from_millis(wait_ms).min(SLEEP_MAX);
-                Some(runtime.sleep(wait.max(self.pause())))
+                let wait =
+                    head.map(|at_ms| Duration::from_millis(at_ms.saturating_sub(runtime.now_ms())));
+                let wait = if self.is_over {
+                    // The calls may have long deadlines. A put that is due earlier is told of.
+                    wait?.max(self.pause())
+                } else {
+                    wait.unwrap_or(SLEEP_MAX).min(SLEEP_MAX)
+                };
+                Some(runtime.sleep(wait))
             }
             Err(error) => {
                 self.close(&error);
