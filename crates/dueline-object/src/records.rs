@@ -9,6 +9,7 @@ use js_sys::{JsString, Object, Reflect, Uint8Array};
 use wasm_bindgen::prelude::*;
 
 use crate::literals::literal;
+use crate::platform::Host;
 
 /// A plain object that is being filled.
 pub(crate) struct Record(Object);
@@ -125,19 +126,20 @@ pub(crate) fn lane_summary(lane: &LaneSummary) -> JsValue {
     record.done()
 }
 
-pub(crate) fn scheduled(scheduled: &Scheduled) -> JsValue {
+/// Made by the host at once: each property of a record costs a call, and scheduling is what is done most.
+pub(crate) fn scheduled(host: &Host, scheduled: &Scheduled) -> JsValue {
     let outcome = match scheduled.outcome {
         ScheduleOutcome::Created => "created",
         ScheduleOutcome::Replaced => "replaced",
         ScheduleOutcome::Moved => "moved",
         ScheduleOutcome::Kept => "kept",
     };
-    Record::new()
-        .generation(scheduled.generation)
-        .number("dueAt", scheduled.due_at_ms)
-        .word("state", scheduled.state.as_str())
-        .word("outcome", outcome)
-        .done()
+    host.scheduled(
+        scheduled.generation,
+        scheduled.due_at_ms as f64,
+        &literal(scheduled.state.as_str()),
+        &literal(outcome),
+    )
 }
 
 pub(crate) fn cancelled(cancelled: &Cancelled) -> JsValue {

@@ -35,6 +35,7 @@ impl ObjectCore {
         if_match: Option<String>,
     ) -> Promise {
         let timer = timer_of(kind, reference, is_named, due_at, payload);
+        let host = self.host.clone();
         self.verb(|Scheduling { timers, partition }| {
             Box::pin(async move {
                 let done = match generation_of(if_match)? {
@@ -48,7 +49,7 @@ impl ObjectCore {
                         timers.schedule(&partition, timer, policy).await?
                     }
                 };
-                Ok(scheduled(&done))
+                Ok(scheduled(&host, &done))
             })
         })
     }
@@ -87,13 +88,14 @@ impl ObjectCore {
         due_at: f64,
         if_match: Option<String>,
     ) -> Promise {
+        let host = self.host.clone();
         self.verb(|Scheduling { timers, partition }| {
             Box::pin(async move {
                 let if_match = generation_of(if_match)?;
                 let (kind, name) = (TimerKind(kind), Bytes::from(name));
                 let due_at_ms = time_of(due_at);
                 let done = timers.reschedule(&partition, kind, &name, due_at_ms, if_match);
-                Ok(scheduled(&done.await?))
+                Ok(scheduled(&host, &done.await?))
             })
         })
     }
@@ -194,10 +196,11 @@ impl ObjectCore {
 
     /// Of what a dead timer was scheduled as, or `undefined`.
     pub fn requeue(&self, id: String) -> Promise {
+        let host = self.host.clone();
         self.verb(|Scheduling { timers, partition }| {
             Box::pin(async move {
                 let done = timers.requeue(&partition, &id.parse()?).await?;
-                Ok(done.as_ref().map_or(JsValue::UNDEFINED, scheduled))
+                Ok(done.map_or(JsValue::UNDEFINED, |done| scheduled(&host, &done)))
             })
         })
     }

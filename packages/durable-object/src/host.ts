@@ -8,6 +8,7 @@ import { Outcome, type CancelWith, type Effects, type FollowUp, type Together } 
 import { decodePayload, encodePayload, shownPayload } from "./payload.js";
 import { dueTimer, inTime, Running, TIMEOUT_MS_MAX, type CoreTimer } from "./running.js";
 import type { Payloads } from "./types.js";
+import { scheduledView } from "./views.js";
 import { CANCEL, goingWith, NOTHING, notTooMany, once, policyNumber, type CoreWanted } from "./wanted.js";
 
 /** What a kind has that does not say otherwise. */
@@ -252,6 +253,8 @@ export class ObjectHost {
     const asked = about === undefined ? `\`${hook}\`` : `\`${about.hook}\` of \`${about.name}\` (${about.kind})`;
     return new DuelineError("deadline", `${asked} did not answer within ${ms} ms; nothing has changed`);
   }
+
+  readonly scheduled = scheduledView;
 
   wake(task: number): void {
     this.#instance.wake(task);

@@ -22,8 +22,9 @@ use crate::yielding::give_way;
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 /// Longest time of a tick, in milliseconds. What comes due while handlers wait is seen by the next one.
 const TICK_MS_MAX: u64 = 1_000;
-/// How long requests go first between two ticks of a backlog.
-const GIVE_WAY: Duration = Duration::from_millis(1);
+/// Between two ticks of a backlog: long enough to end the turn, so that requests which wait go first, and no
+/// longer.
+const GIVE_WAY: Duration = Duration::from_micros(1);
 
 pub(crate) struct AlarmRun<'a> {
     driver: &'a ObjectDriver,
