@@ -250,7 +250,7 @@ fn an_object_that_is_evicted_in_a_call_finds_the_timer_again_when_its_claim_ends
 }
 
 #[test]
-fn an_alarm_stays_so_long_for_its_calls_and_leaves_the_rest_to_the_next() {
+fn an_alarm_that_stayed_so_long_makes_no_more_calls_and_ticks_once_a_second_until_its_calls_end() {
     let home = Home::new();
     let seen = Seen::default();
     let options = ObjectOptions {
@@ -263,11 +263,21 @@ fn an_alarm_stays_so_long_for_its_calls_and_leaves_the_rest_to_the_next() {
     ];
     let driver = home.open(kinds, Start::Fresh, options);
     home.schedule(&driver, A, "slow", START_MS + 1_000);
-    home.schedule(&driver, B, "b", START_MS + 3_000);
+    home.schedule(&driver, A, "next", START_MS + 3_000);
+    let quick = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    for (reference, due_ms) in quick.into_iter().zip((START_MS + 2_500..).step_by(500)) {
+        home.schedule(&driver, B, reference, due_ms);
+    }
     let report = home.next_alarm(&driver).unwrap();
-    assert_eq!((report.settled.fired, report.total.fired), (1, 0));
     assert_eq!(home.now_ms(), START_MS + 5_000);
-    assert_eq!(home.next_alarm(&driver).unwrap().total.fired, 1);
+    assert_eq!((report.settled.fired, report.total.claimed), (1, 1));
+    assert_eq!(report.ticks, 4, "that of the call, and one for each second");
+    assert_eq!(report.total.fired, 6, "those due by then");
+    let report = home.next_alarm(&driver).unwrap();
+    assert_eq!((report.settled.fired, report.total.claimed), (1, 1));
+    assert_eq!(home.now_ms(), START_MS + 9_001);
+    assert_eq!(home.alarm_ms(), None);
+    assert_eq!(seen.len(), 4 + quick.len());
 }
 
 #[test]

@@ -28,6 +28,8 @@ export type DuelineErrorCode =
   | "corrupt"
   /** The tables were written by a newer version of this package. */
   | "unsupported"
+  /** A function of the application that a verb asks did not answer in time; nothing was written. */
+  | "deadline"
   /** A verb was called from within effects, which run inside a transaction. */
   | "in_effects"
   /** Effects were asynchronous; they must be done when they return. */

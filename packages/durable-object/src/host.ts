@@ -6,16 +6,17 @@ import { checkedEffects, isThenable, KeptEffects } from "./kept-effects.js";
 import type { Log } from "./log.js";
 import { Outcome, type CancelWith, type Effects, type FollowUp, type Together } from "./outcomes.js";
 import { decodePayload, encodePayload, shownPayload } from "./payload.js";
-import { dueTimer, Running, type CoreTimer } from "./running.js";
+import { dueTimer, inTime, Running, TIMEOUT_MS_MAX, type CoreTimer } from "./running.js";
 import type { Payloads } from "./types.js";
 import { scheduledView } from "./views.js";
 import { CANCEL, goingWith, NOTHING, notTooMany, once, policyNumber, type CoreWanted } from "./wanted.js";
 
-const TIMEOUT_MS_MAX = 2 ** 31 - 1;
 /** What a kind has that does not say otherwise. */
 const ATTEMPTS = 20;
 const DEADLINE_MS = 5_000;
 const CALL_DEADLINE_MS = 30_000;
+/** How long a verb waits for a hook that says nothing else. */
+const HOOK_DEADLINE_MS = 30_000;
 
 /** A kind as its handlers need it. */
 export interface HostKind {
@@ -65,6 +66,8 @@ export interface BuiltIn {
   readonly settings: object;
   /** What they ask, by its name. */
   readonly hooks: Record<string, Hook>;
+  /** How long one may take, in milliseconds, if that is said. An alarm waits for none longer than the engine does. */
+  readonly deadlines: Readonly<Record<string, number>>;
   /** Their numbers, by the names under which they are shown, whether the object has them or not. */
   readonly kinds: Readonly<Record<string, number>>;
   /** The numbers of those that it has. */
@@ -75,19 +78,24 @@ export interface BuiltIn {
   readonly together: (together: object) => { readonly outbox?: readonly unknown[] };
 }
 
+/** What the core waits for. */
+interface Awaited {
+  readonly running: Running;
+  /** Ends a wait that the core has given up: it keeps what belongs to a promise until that is settled. */
+  release?: () => void;
+}
+
 /** A run of a handler. */
-interface Run {
+interface Run extends Awaited {
   readonly kind: HostKind;
   readonly due: DueTimer;
-  readonly running: Running;
 }
 
 /** A hook that is asked by the alarm, or by the verb of a number. */
-interface Asked {
+interface Asked extends Awaited {
   readonly hook: string;
   readonly argument: unknown;
   readonly verb: number | undefined;
-  readonly running: Running;
 }
 
 /** What one object does for the core: its handlers, its effects, its waits. */
@@ -103,7 +111,7 @@ export class ObjectHost {
   readonly #runs = new Map<number, Run>();
   readonly #asked = new Map<number, Asked>();
   readonly #log: Log;
-  readonly #sleeps = new Map<Promise<void>, ReturnType<typeof setTimeout>>();
+  readonly #sleeps = new Map<Promise<void>, { readonly timer: ReturnType<typeof setTimeout>; readonly wake: () => void }>();
 
   constructor(instance: Instance, identity: string, builtIn: BuiltIn | undefined, log: Log) {
     this.#instance = instance;
@@ -185,6 +193,7 @@ export class ObjectHost {
       this.#asked.delete(run);
       this.#failed(asked, "it took too long: nobody waits for it any more");
       asked.running.abandon();
+      asked.release?.();
     }
     const found = this.#runs.get(run);
     if (found === undefined) {
@@ -195,6 +204,7 @@ export class ObjectHost {
     const deadline = kind.deadline ?? (kind.call === undefined ? DEADLINE_MS : CALL_DEADLINE_MS);
     this.#failed(found, `the run passed its deadline of ${deadline} ms`);
     found.running.abandon();
+    found.release?.();
   }
 
   effect(number: number): string | undefined {
@@ -205,14 +215,14 @@ export class ObjectHost {
     const running = new Running();
     const of: Asked = { hook, argument, verb, running };
     const failed = (thrown: unknown): void => this.#failed(of, textOf(thrown), { value: thrown });
-    const fail = (thrown: unknown): never => {
+    // The core takes the text, and whatever else was thrown would break it.
+    const failure = (thrown: unknown): string => {
       this.#effects.threw(verb, thrown);
       failed(thrown);
-      // The core takes the text, and whatever else was thrown would break it.
-      throw textOf(thrown);
+      return textOf(thrown);
     };
     const keep: Keep = (effects) => {
-      if (effects === undefined) {
+      if (effects === undefined || running.isAbandoned) {
         return 0;
       }
       if (typeof effects !== "function") {
@@ -229,11 +239,19 @@ export class ObjectHost {
       if (!isThenable(answer)) {
         return answer;
       }
-      this.#asked.set(run, of);
-      return this.#unlessLost(Promise.resolve(answer).catch(fail), () => this.#asked.delete(run));
+      const ms = this.#builtIn?.deadlines[hook] ?? (verb === undefined ? undefined : HOOK_DEADLINE_MS);
+      const answered = inTime(answer, running, ms, (late) => this.#late(of, late), failure);
+      return this.#unlessLost(answered, this.#asked, run, of);
     } catch (thrown) {
-      return fail(thrown);
+      throw failure(thrown);
     }
+  }
+
+  /** The error of a hook that has not answered within so many milliseconds. */
+  #late({ hook, argument }: Asked, ms: number): DuelineError {
+    const about = this.#builtIn?.about(hook, argument);
+    const asked = about === undefined ? `\`${hook}\`` : `\`${about.hook}\` of \`${about.name}\` (${about.kind})`;
+    return new DuelineError("deadline", `${asked} did not answer within ${ms} ms; nothing has changed`);
   }
 
   readonly scheduled = scheduledView;
@@ -243,32 +261,32 @@ export class ObjectHost {
   }
 
   sleep(ms: number): Promise<void> {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const slept = new Promise<void>((resolve) => {
-      // One that is longer ends at once in most runtimes. The core goes on sleeping if time is left.
-      const wake = (): void => {
-        if (!this.#instance.isLost) {
-          resolve();
-        }
-      };
-      timer = setTimeout(wake, Math.min(ms, TIMEOUT_MS_MAX));
-    });
-    if (timer !== undefined) {
-      this.#sleeps.set(slept, timer);
-    }
-    return slept;
+    const { promise, resolve } = settler<void>();
+    // One that is longer ends at once in most runtimes. The core goes on sleeping if time is left.
+    const wake = (): void => {
+      if (!this.#instance.isLost) {
+        resolve();
+      }
+    };
+    this.#sleeps.set(promise, { timer: setTimeout(wake, Math.min(ms, TIMEOUT_MS_MAX)), wake });
+    return promise;
   }
 
   endSleep(slept: Promise<void>): void {
-    clearTimeout(this.#sleeps.get(slept) ?? null);
+    const sleep = this.#sleeps.get(slept);
     this.#sleeps.delete(slept);
+    clearTimeout(sleep?.timer ?? null);
+    // As `release`: the core has given the wait up, and would keep what belongs to it.
+    sleep?.wake();
   }
 
   /** What the core waits for. Behind a trap it never settles: who waited is gone, and to tell it would throw. */
-  #unlessLost<T>(promise: Promise<T>, over: () => void): Promise<T> {
+  #unlessLost<T, O extends Awaited>(promise: Promise<T>, under: Map<number, O>, number: number, of: O): Promise<T> {
+    under.set(number, of);
     return new Promise((resolve, reject) => {
+      of.release = (): void => resolve(undefined as T);
       const told = <V>(settle: (value: V) => void) => (value: V): void => {
-        over();
+        under.delete(number);
         if (!this.#instance.isLost) {
           settle(value);
         }
@@ -313,8 +331,7 @@ export class ObjectHost {
       if (!(said instanceof Promise)) {
         return said;
       }
-      this.#runs.set(id, run);
-      return this.#unlessLost(said.catch(failed), () => this.#runs.delete(id));
+      return this.#unlessLost(said.catch(failed), this.#runs, id, run);
     } catch (thrown) {
       return failed(thrown);
     }
@@ -337,7 +354,8 @@ export class ObjectHost {
 
   /** What a handler returned, as the core reads it. */
   #outcome(run: Run, returned: unknown): CoreSaid {
-    if (returned === undefined) {
+    // What comes late is dropped, with its effects.
+    if (returned === undefined || run.running.isAbandoned) {
       return 0;
     }
     if (typeof returned === "function") {
@@ -457,6 +475,15 @@ export class ObjectHost {
   shown(stored: Uint8Array): unknown {
     return shownPayload(stored);
   }
+}
+
+/** A promise, and what resolves it. */
+function settler<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
+  let resolve!: (value: T) => void;
+  const promise = new Promise<T>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
 }
 
 /** Goes on with what a handler returned: at once, or behind its promise. */

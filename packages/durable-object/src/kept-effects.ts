@@ -57,6 +57,10 @@ export class KeptEffects<R> {
   /** Keeps effects for a commit of the alarm, or of a verb. */
   keep(kind: string, effects: Effects, { verb, ...whose }: Whose<R>): number {
     const of = verb === undefined ? undefined : this.#verbs.get(verb);
+    if (verb !== undefined && of === undefined) {
+      // The verb is over: nobody would forget them.
+      return 0;
+    }
     this.#last += 1;
     this.#kept.set(this.#last, { kind, effects, verb: of, ...whose });
     of?.numbers.push(this.#last);

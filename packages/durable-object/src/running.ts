@@ -43,6 +43,42 @@ export class Running {
   }
 }
 
+/** The longest wait of most runtimes, in milliseconds: one that is longer ends at once. */
+export const TIMEOUT_MS_MAX = 2 ** 31 - 1;
+
+/**
+ * An answer, or what `failure` makes of its error. With a deadline in milliseconds that of `late` if it has not come by
+ * then: nobody waits for it any more, and whatever it brings is dropped.
+ */
+export function inTime<T>(
+  answer: PromiseLike<T>,
+  running: Running,
+  ms: number | undefined,
+  late: (ms: number) => unknown,
+  failure: (thrown: unknown) => string,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const giveUp = (after: number): void => {
+      reject(failure(late(after)));
+      running.abandon();
+    };
+    const timer = ms === undefined ? null : setTimeout(() => giveUp(ms), Math.min(ms, TIMEOUT_MS_MAX));
+    // Made a promise of the platform's own: what was returned may call back at once, or twice.
+    Promise.resolve(answer).then(
+      (value) => {
+        clearTimeout(timer);
+        resolve(value);
+      },
+      (thrown: unknown) => {
+        clearTimeout(timer);
+        if (!running.isAbandoned) {
+          reject(failure(thrown));
+        }
+      },
+    );
+  });
+}
+
 /** A due timer as its handler sees it. What is seldom asked for is made when it is. */
 class Due implements DueTimer {
   // Not there at all where there is none.

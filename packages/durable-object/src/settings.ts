@@ -12,11 +12,14 @@ export interface Settings {
   readonly firedPerKind?: number;
   /** Most rows that one tick reads; 512 without it. */
   readonly scanned?: number;
-  /** Most time of one tick, in milliseconds; 30,000 without it. */
+  /** Most time of the ticks of an alarm that is behind, in milliseconds; 30,000 without it. One tick has a second. */
   readonly elapsed?: number;
   /** Most detached calls at a time; 32 without it. */
   readonly calls?: number;
-  /** How long an alarm stays with what comes due while calls are under way, in milliseconds; 60,000 without it. */
+  /**
+   * How long an alarm stays with what comes due while calls are under way, in milliseconds; 60,000 without it. Behind
+   * it no further call begins, and kinds without calls are served once a second, until the calls have ended.
+   */
   readonly stay?: number;
   /** Most bytes of the object's database; puts beyond it are refused as `full`. None without it. */
   readonly databaseBytes?: number;

@@ -17,8 +17,11 @@ use crate::report::AlarmReport;
 use crate::store::Turn;
 use crate::yielding::give_way;
 
-/// Longest sleep before the wall clock is read again.
+/// Longest sleep before the wall clock is read again, and shortest break between the ticks of an alarm that has
+/// stayed long enough.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
+/// Longest time of a tick, in milliseconds. What comes due while handlers wait is seen by the next one.
+const TICK_MS_MAX: u64 = 1_000;
 /// Between two ticks of a backlog: long enough to end the turn, so that requests which wait go first, and no
 /// longer.
 const GIVE_WAY: Duration = Duration::from_micros(1);
@@ -27,8 +30,13 @@ pub(crate) struct AlarmRun<'a> {
     driver: &'a ObjectDriver,
     calls: Calls,
     began: Duration,
-    /// Whether nothing more is started: the store failed a read, or the alarm has stayed long enough.
+    /// Whether nothing more is started: the store failed a read.
     is_closing: bool,
+    /// Whether the alarm has stayed long enough: it ends with its calls and makes no more. Until then nobody else
+    /// serves what comes due, so other kinds have a tick a second.
+    is_over: bool,
+    /// When it last ticked, counted from its beginning.
+    ticked: Duration,
     report: AlarmReport,
 }
 
@@ -39,6 +47,8 @@ impl<'a> AlarmRun<'a> {
             calls: Calls::default(),
             began: driver.engine.runtime().monotonic(),
             is_closing: false,
+            is_over: false,
+            ticked: Duration::ZERO,
             report: AlarmReport::default(),
         }
     }
@@ -64,10 +74,11 @@ impl<'a> AlarmRun<'a> {
     }
 
     /// Whether this alarm goes on with its backlog. The next one would cost a write of the alarm and wait for
-    /// what this one wrote; but a platform bounds the time of each, so slow handlers have one tick's in all.
+    /// what this one wrote; but a platform bounds the time of each, so its ticks have one budget's in all.
     fn may_drain(&self) -> bool {
         let options = &self.driver.options;
         !self.is_closing
+            && !self.is_over
             && self.report.ticks < options.drain_ticks_max
             && self.stayed() < Duration::from_millis(options.budget.max_elapsed_ms)
     }
@@ -78,9 +89,18 @@ impl<'a> AlarmRun<'a> {
         if !first
             && (self.stayed() >= driver.stay() || self.report.ticks >= driver.options.ticks_max)
         {
-            self.is_closing = true;
+            self.is_over = true;
         }
-        !self.is_closing
+        !self.is_closing && self.pause().is_zero()
+    }
+
+    /// How long it is to the next tick of an alarm that is over.
+    fn pause(&self) -> Duration {
+        if self.is_over {
+            SLEEP_MAX.saturating_sub(self.stayed().saturating_sub(self.ticked))
+        } else {
+            Duration::ZERO
+        }
     }
 
     /// How long the alarm has been served.
@@ -96,25 +116,30 @@ impl<'a> AlarmRun<'a> {
 
     /// The kinds that could run now: a kind without a free slot keeps its wakes and costs nothing.
     fn runnable(&self) -> KindSet {
-        self.driver
-            .engine
-            .slots()
-            .runnable(&self.driver.store.kinds())
+        let slots = self.driver.engine.slots();
+        let mut kinds = slots.runnable(&self.driver.store.kinds());
+        if self.is_over {
+            slots.kinds().for_each(|kind| kinds.remove(kind));
+        }
+        kinds
     }
 
     /// One tick over all partitions, which share one budget, in the order of their wakes.
     async fn tick(&mut self, turns: Vec<Turn>) {
         self.report.stopped_on_budget = false;
+        self.ticked = self.stayed();
         if turns.is_empty() {
             return;
         }
         let driver = self.driver;
         let engine = &driver.engine;
         self.report.ticks += 1;
-        let mut state = engine.start_tick(driver.options.budget);
+        let mut budget = driver.options.budget;
+        budget.max_elapsed_ms = budget.max_elapsed_ms.min(TICK_MS_MAX);
+        let mut state = engine.start_tick(budget);
         for turn in turns {
             if planted(Mutant::AlarmBudgetPerPartition) {
-                state = engine.start_tick(driver.options.budget);
+                state = engine.start_tick(budget);
             }
             if state.is_exhausted(engine.runtime().monotonic()) {
                 self.report.stopped_on_budget = true;
@@ -221,8 +246,15 @@ impl<'a> AlarmRun<'a> {
         let runtime = self.driver.engine.runtime();
         match self.driver.store.next_head(&self.runnable()) {
             Ok(head) => {
-                let wait_ms = head.map_or(u64::MAX, |at_ms| at_ms.saturating_sub(runtime.now_ms()));
-                Some(runtime.sleep(Duration::from_millis(wait_ms).min(SLEEP_MAX)))
+                let wait =
+                    head.map(|at_ms| Duration::from_millis(at_ms.saturating_sub(runtime.now_ms())));
+                let wait = if self.is_over {
+                    // The calls may have long deadlines. A put that is due earlier is told of.
+                    wait?.max(self.pause())
+                } else {
+                    wait.unwrap_or(SLEEP_MAX).min(SLEEP_MAX)
+                };
+                Some(runtime.sleep(wait))
             }
             Err(error) => {
                 self.close(&error);

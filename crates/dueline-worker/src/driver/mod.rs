@@ -31,12 +31,14 @@ pub enum Start {
 /// How a driver works.
 #[derive(Clone, Copy, Debug)]
 pub struct ObjectOptions {
-    /// What one tick over all partitions may do. Default: that of [`TickBudget`].
+    /// What one tick over all partitions may do. Default: that of [`TickBudget`]. A tick has a second of its
+    /// time at the most, and the ticks of an alarm that is behind have all of it together.
     pub budget: TickBudget,
     /// Most calls at a time, over all kinds. Default 32.
     pub calls_max: u32,
-    /// How long an alarm goes on with what comes due while calls are under way, in milliseconds. Behind
-    /// it the calls end and the next alarm takes over. Default 60,000.
+    /// How long an alarm goes on with what comes due while calls are under way, in milliseconds. Behind it
+    /// none begins, kinds without calls are ticked once a second until those calls have ended, and the next
+    /// alarm takes over. Default 60,000.
     pub stay_ms: u64,
     /// Most ticks of an alarm that is behind and has no call under way: what a budget leaves is ticked in the
     /// same alarm, requests in between, while it has taken less than

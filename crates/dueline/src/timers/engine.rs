@@ -1,10 +1,10 @@
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::activity::Activity;
 use super::call::ClaimedCall;
 use super::slots::Slots;
 use super::tick::TickRun;
-use super::{Registry, RunReport, TickBudget, TickState, TimerError, TimerKind, Timers};
+use super::{KindSet, Registry, RunReport, TickBudget, TickState, TimerError, TimerKind, Timers};
 use crate::runtime::Runtime;
 use crate::store::{LaneWake, NamespaceStore, Partition};
 
@@ -19,6 +19,7 @@ pub struct Engine {
     pub(crate) registry: Arc<Registry>,
     pub(crate) slots: Slots,
     pub(crate) activity: Activity,
+    slow: Arc<Mutex<KindSet>>,
 }
 
 /// What a tick is to look at.
@@ -58,6 +59,7 @@ impl Engine {
             registry: Arc::new(registry),
             slots,
             activity: Activity::default(),
+            slow: Arc::default(),
         }
     }
 
@@ -94,6 +96,12 @@ impl Engine {
     /// The injected clocks, sleep and entropy.
     pub fn runtime(&self) -> &Runtime {
         self.timers.runtime()
+    }
+
+    /// The kinds that passed their share of time when they last ran: they go behind the others. It is
+    /// order alone, so it may be forgotten.
+    pub(super) fn slow_kinds(&self) -> MutexGuard<'_, KindSet> {
+        self.slow.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A full budget that starts now.

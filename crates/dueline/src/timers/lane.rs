@@ -149,6 +149,12 @@ impl<'a> Lane<'a> {
         }
     }
 
+    /// Whether the kind's timers are claimed for calls.
+    pub(crate) fn makes_calls(&self) -> bool {
+        let execution = self.registration.map(Registration::execution);
+        matches!(execution, Some(Execution::Detached { .. }))
+    }
+
     /// Rows to read at a time.
     pub(crate) fn page_rows(&self) -> usize {
         self.group_max().max(PAGE_ROWS)

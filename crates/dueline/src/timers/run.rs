@@ -12,7 +12,7 @@ use super::overlay::Overlay;
 use super::planned::{Effect, Planned, Planning};
 use super::registry::{Handler, Registration};
 use super::tick::TickRun;
-use super::{DueTimer, Fired, HandlerError, RetryPolicy, TimerCtx, TimerHandler};
+use super::{DueTimer, Fired, HandlerError, RetryPolicy, TimerCtx, TimerHandler, TimerKind};
 use crate::future::{catch_panic, or_deadline};
 use crate::mutants::{Mutant, planted};
 use crate::rows::{DeadReason, Failure, Malformed, TimerKey, TimerRow};
@@ -236,7 +236,12 @@ impl<'a> TickRun<'a> {
             self.flush(false).await;
             return;
         }
-        let Some(slot) = self.engine.slots.take(timer.kind()) else {
+        let slot = if self.owes_slots(timer.kind()) {
+            None
+        } else {
+            self.engine.slots.take(timer.kind())
+        };
+        let Some(slot) = slot else {
             if !self.staged.is_empty() {
                 // A claim of the group may lose and give its slot back.
                 self.step_back(row);
@@ -258,6 +263,20 @@ impl<'a> TickRun<'a> {
         let planned = planning.moved(timer, to, effect, Batch::new());
         self.stage(row, planned, CLAIMS_GROUP_MAX, Duration::ZERO)
             .await;
+    }
+
+    /// Whether the last slots are for kinds that have fewer calls under way: calls that hang would else be followed
+    /// by others of their kinds, and those of another kind never begin.
+    fn owes_slots(&self, kind: TimerKind) -> bool {
+        let slots = &self.engine.slots;
+        let used = slots.used_by(kind);
+        let owed = self
+            .lanes
+            .iter()
+            .filter(|lane| lane.is_live() && slots.has_room(lane.kind))
+            .filter(|lane| lane.makes_calls() && slots.used_by(lane.kind) < used)
+            .count();
+        usize::try_from(slots.left()).is_ok_and(|left| left <= owed)
     }
 
     /// The claim of a timer whose run begins at this time, in milliseconds since 1970.

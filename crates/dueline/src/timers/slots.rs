@@ -77,6 +77,22 @@ impl Slots {
         })
     }
 
+    /// How many more calls could start now, whatever their kinds.
+    pub(crate) fn left(&self) -> u32 {
+        self.all.max.saturating_sub(self.used())
+    }
+
+    /// How many calls of this kind are under way.
+    pub(crate) fn used_by(&self, kind: TimerKind) -> u32 {
+        let of_kind = self.kinds.get(&kind);
+        of_kind.map_or(0, |of_kind| of_kind.used.load(Ordering::Acquire))
+    }
+
+    /// The kinds that make calls.
+    pub fn kinds(&self) -> impl Iterator<Item = TimerKind> + '_ {
+        self.kinds.keys().copied()
+    }
+
     /// Whether a call of this kind could start now; true for a kind that makes none.
     pub fn has_room(&self, kind: TimerKind) -> bool {
         match self.kinds.get(&kind) {

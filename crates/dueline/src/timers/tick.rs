@@ -42,6 +42,8 @@ pub(super) struct TickRun<'a> {
     pub(super) report: RunReport,
     pub(super) calls: Vec<ClaimedCall>,
     shares: Shares,
+    /// Kinds that run behind the others of this tick.
+    slow: KindSet,
 }
 
 /// What each lane may use of the budget before the others have had theirs.
@@ -80,6 +82,7 @@ impl<'a> TickRun<'a> {
             report: RunReport::default(),
             calls: Vec::new(),
             shares: Shares::default(),
+            slow: *engine.slow_kinds(),
             store,
         }
     }
@@ -103,7 +106,8 @@ impl<'a> TickRun<'a> {
         self.into_tick()
     }
 
-    /// Runs what is due, lane heads merged by (due, kind), until nothing may be started any more.
+    /// Runs what is due, lane heads merged by (due, kind), those of slow kinds behind the others, until
+    /// nothing may be started any more.
     async fn serve(&mut self) {
         self.deal_shares();
         loop {
@@ -179,15 +183,19 @@ impl<'a> TickRun<'a> {
         })
     }
 
-    /// The lane whose head is first by (due, kind).
+    /// The lane whose head is first by (due, kind). A kind that was slow in its last tick is behind the
+    /// others: what came due while they waited for it does not wait for it again.
     fn pick(&self) -> Option<usize> {
         self.lanes
             .iter()
             .enumerate()
             .filter(|(_, lane)| lane.is_live())
-            .filter_map(|(index, lane)| Some((lane.next_due_ms()?, lane.kind, index)))
+            .filter_map(|(index, lane)| {
+                let is_slow = self.slow.contains(lane.kind);
+                Some((is_slow, lane.next_due_ms()?, lane.kind, index))
+            })
             .min()
-            .map(|(_, _, index)| index)
+            .map(|(_, _, _, index)| index)
     }
 
     async fn process_next(&mut self, index: usize) {
@@ -319,7 +327,19 @@ impl<'a> TickRun<'a> {
         }
     }
 
+    fn note_slow_kinds(&self) {
+        let mut slow = self.engine.slow_kinds();
+        for lane in self.lanes.iter().filter(|lane| lane.fires > 0) {
+            if lane.spent > self.shares.time {
+                slow.insert(lane.kind);
+            } else {
+                slow.remove(lane.kind);
+            }
+        }
+    }
+
     async fn finish(&mut self) {
+        self.note_slow_kinds();
         for lane in &mut self.lanes {
             let left = u64::try_from(lane.rows.len()).unwrap_or(u64::MAX);
             let more = left > 0 || lane.more.is_some();

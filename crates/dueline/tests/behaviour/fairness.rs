@@ -1,10 +1,10 @@
 //! No kind hides, delays or starves another one.
 
 use dueline::store::{Batch, Group, StoreErrorKind};
-use dueline::timers::{Registration, RetryPolicy, TickBudget, TimerKind};
+use dueline::timers::{ClaimedCall, Registration, RetryPolicy, TickBudget, TimerKind};
 use dueline_testkit::{CommitFault, block_on};
 
-use crate::world::handlers::{Seen, complete, fails, hangs, notes, takes_ms};
+use crate::world::handlers::{Calls, Seen, complete, fails, hangs, notes, takes_ms};
 use crate::world::{A, B, C, World};
 
 const D: TimerKind = TimerKind(19);
@@ -173,6 +173,72 @@ fn a_capped_a_failing_and_a_hanging_kind_delay_a_thousand_timers_by_no_tick() {
     assert_eq!(dead.len(), 11, "after their attempts");
     assert!(dead.iter().all(|(_, row)| row.header.attempt == 3));
     world.check_names();
+}
+
+/// Each tick waits for one run of the hanging kind. Whatever else is due goes before it, but in the first tick,
+/// which cannot know.
+#[test]
+fn forty_hanging_timers_delay_those_of_another_kind_by_one_deadline_and_not_by_one_each() {
+    let world = World::at(10_000);
+    let seen = Seen::default();
+    let engine = world.engine([
+        (A, Registration::inline(hangs())),
+        (B, Registration::inline(notes(&seen))),
+    ]);
+    for n in 0..40 {
+        world.put_named(A, &format!("hanging{n:02}"), 9_000);
+        world.put(B, &format!("b{n:02}"), 9_500);
+    }
+    let tick = || {
+        let mut state = engine.start_tick(TickBudget::native());
+        let tick = complete(
+            &world.clock,
+            dueline::timers::run_due_with_state(&engine, &world.partition, &mut state),
+        );
+        tick.report.total
+    };
+    assert_eq!((tick().failed, seen.len()), (1, 1));
+    assert_eq!(world.clock_ms(), 15_000, "a deadline");
+    assert_eq!((tick().failed, seen.len()), (1, 40), "all others");
+    for n in 0..5 {
+        world.put(B, "late", world.clock_ms());
+        let began_ms = world.clock_ms();
+        let total = tick();
+        assert_eq!((total.failed, seen.len()), (1, 41 + n), "each has its turn");
+        assert_eq!(world.clock_ms(), began_ms + 5_000);
+    }
+}
+
+/// Calls that hang keep their slots up to their deadlines, and are followed by others of their kinds.
+#[test]
+fn kinds_with_fewer_calls_under_way_have_the_last_slots() {
+    let world = World::at(1_000);
+    let calls = |seen: &Seen| Registration::detached(Calls::noting(seen)).concurrency(2);
+    let seen = Seen::default();
+    let engine = world
+        .engine([(A, calls(&seen)), (B, calls(&seen)), (C, calls(&seen))])
+        .calls_max(4);
+    for n in 0..6 {
+        world.put(A, &format!("a{n}"), 900);
+        world.put(B, &format!("b{n}"), 910);
+        world.put(C, &format!("c{n}"), 920);
+    }
+    let kinds = |calls: &[ClaimedCall]| -> Vec<TimerKind> {
+        let timers = calls.iter().map(|call| call.claim().timer());
+        timers.map(|timer| timer.kind()).collect()
+    };
+    let mut first = world.woken_tick(&engine, TickBudget::default());
+    assert_eq!(kinds(&first.calls), [A, A, B, C]);
+    for _ in 0..5 {
+        let call = first.calls.pop().expect("the call of C");
+        assert_eq!(block_on(engine.settle(block_on(call.run()))).fired, 1);
+        let next = world.woken_tick(&engine, TickBudget::default());
+        assert_eq!(kinds(&next.calls), [C], "and not another of B");
+        first.calls.extend(next.calls);
+    }
+    drop(first.calls.pop());
+    let next = world.woken_tick(&engine, TickBudget::default());
+    assert_eq!(kinds(&next.calls), [B], "nothing of C waits");
 }
 
 #[test]

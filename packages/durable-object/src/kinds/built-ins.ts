@@ -59,6 +59,7 @@ const FIRED: Readonly<Record<keyof BuiltIns, BuiltInKind>> = {
 interface CoreKind {
   readonly settings: unknown;
   readonly hooks: BuiltIn["hooks"];
+  readonly deadlines?: BuiltIn["deadlines"];
 }
 
 /** Built-in kinds as the core reads them, and what they ask. */
@@ -69,11 +70,13 @@ export function coreBuiltIns(wanted: BuiltIns): BuiltIn {
   }
   const settings: Record<string, unknown> = {};
   const hooks: BuiltIn["hooks"] = {};
+  const deadlines: Record<string, number> = {};
   const add = <O>(name: string, options: O | undefined, core: (options: O) => CoreKind): void => {
     if (options !== undefined) {
-      const { settings: read, hooks: asked } = core(options);
+      const { settings: read, hooks: asked, deadlines: within = {} } = core(options);
       settings[name] = read;
       Object.assign(hooks, asked);
+      Object.assign(deadlines, within);
     }
   };
   add("leases", wanted.leases, coreLeases);
@@ -89,5 +92,5 @@ export function coreBuiltIns(wanted: BuiltIns): BuiltIn {
     return wanted[name as keyof BuiltIns] === undefined ? [] : [BUILT_IN_KINDS[kind]];
   });
   const together = (of: object): object => toldWith(of, wanted);
-  return { settings, hooks, kinds: BUILT_IN_KINDS, handled: new Set(fired), about, together };
+  return { settings, hooks, deadlines, kinds: BUILT_IN_KINDS, handled: new Set(fired), about, together };
 }

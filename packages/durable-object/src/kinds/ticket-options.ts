@@ -17,11 +17,16 @@ export type TicketEvent =
 export interface TicketOptions {
   /**
    * Effects that commit with the end of each ticket, whatever end it is. If it throws, or its effects do, the
-   * ticket stays as it is: a verb throws the same, the alarm tries again, for ever, later and later. The alarm waits
-   * for its promise for 5,000 ms. It may be asked more than once for one end: keep to reading. It is not asked for a
+   * ticket stays as it is: a verb throws the same, the alarm tries again, for ever, later and later. So it is if it
+   * does not answer in time: see {@link TicketOptions.deadline}. It may be asked more than once for one end: keep to reading. It is not asked for a
    * ticket that is discarded.
    */
   readonly onClose?: (ticket: Ticket, end: TicketEnd) => Effects | void | Promise<Effects | void>;
+  /**
+   * How long an `onClose` may take, in milliseconds; 30,000 without it. Behind it the verb that asks throws `deadline`.
+   * An alarm, in which others wait, never waits for longer than 5,000 ms.
+   */
+  readonly deadline?: number;
   /**
    * Aborts the external session of a ticket that expires or is cancelled, before that is closed. It is called at
    * least once, and again after a crash: make it idempotent. Whatever comes of it, the ticket is closed. `signal` is
@@ -43,8 +48,9 @@ export interface TicketOptions {
 const COUNT_MAX = 0xffff_ffff;
 
 /** Tickets' options as the core reads them, and what it asks. */
-export function coreTickets(given: TicketOptions): { settings: object; hooks: BuiltIn["hooks"] } {
-  const { onClose, abort, ttlMax, callsPerTick, abortTimeout, onEvent, outbox } = optionsOf("tickets", given);
+export function coreTickets(given: TicketOptions): Pick<BuiltIn, "hooks" | "deadlines"> & { settings: object } {
+  const { onClose, abort, ttlMax, callsPerTick, abortTimeout, onEvent, outbox, ...more } = optionsOf("tickets", given);
+  const deadline = atLeast("deadline", 1, more.deadline);
   const settings = {
     hasOnClose: optionalFunction("onClose", onClose),
     hasAbort: optionalFunction("abort", abort),
@@ -56,6 +62,7 @@ export function coreTickets(given: TicketOptions): { settings: object; hooks: Bu
   };
   return {
     settings,
+    deadlines: deadline === undefined ? {} : { "ticket.close": deadline },
     hooks: {
       ...(onClose === undefined ? {} : { "ticket.close": closing(onClose) }),
       ...(abort === undefined ? {} : { "ticket.abort": aborting(abort) }),
