@@ -1,8 +1,13 @@
 //! What a handler in JavaScript said, as the engine understands it.
 
+use std::str::from_utf8;
+
 use bytes::Bytes;
 use dueline::store::{Batch, Partition};
-use dueline::timers::{DueTimer, Fired, HandlerError, Policy, Timer, TimerCtx, TimerKind, Timers};
+use dueline::timers::{
+    Asked, DueTimer, Fired, HandlerError, Policy, Refused, Timer, TimerCtx, TimerError, TimerKind,
+    Timers,
+};
 use dueline_worker::effect_mark;
 use wasm_bindgen::prelude::*;
 
@@ -127,6 +132,49 @@ pub(crate) fn timer_of(
         .due_at(time_of(due_at))
         .payload(payload);
     if is_named { timer.named() } else { timer }
+}
+
+/// Many timers as they come: see `ObjectCore::schedule_all`.
+pub(crate) fn asked_of(numbers: &[f64], bytes: Vec<u8>) -> Result<Vec<Asked>, Refused> {
+    let mut bytes = Bytes::from(bytes);
+    let mut take = |length: f64| bytes.split_to(bytes.len().min(length as usize));
+    let mut asked = Vec::with_capacity(numbers.len() / 7);
+    for each in numbers.chunks_exact(7) {
+        let &[
+            kind,
+            is_named,
+            due_at,
+            policy,
+            reference,
+            generation,
+            payload,
+        ] = each
+        else {
+            continue;
+        };
+        let timer = Timer::new(TimerKind(kind as u8), take(reference)).due_at(time_of(due_at));
+        let generation = take(generation);
+        let timer = timer.payload(take(payload));
+        let if_match = (!generation.is_empty())
+            .then(|| generation_of(from_utf8(&generation).unwrap_or_default()))
+            .transpose()
+            .map_err(|error| Refused {
+                index: Some(asked.len()),
+                error,
+            })?;
+        asked.push(Asked {
+            timer: if is_named > 0.0 { timer.named() } else { timer },
+            policy: policy_of(policy as u8),
+            if_match,
+        });
+    }
+    Ok(asked)
+}
+
+/// A generation, as it was given out.
+pub(crate) fn generation_of(text: &str) -> Result<u64, TimerError> {
+    text.parse()
+        .map_err(|_| TimerError::Invalid("this is not a generation of a timer".into()))
 }
 
 /// In the place of a policy: the timer of the name is cancelled.

@@ -126,18 +126,35 @@ pub(crate) fn lane_summary(lane: &LaneSummary) -> JsValue {
 }
 
 pub(crate) fn scheduled(scheduled: &Scheduled) -> JsValue {
-    let outcome = match scheduled.outcome {
-        ScheduleOutcome::Created => "created",
-        ScheduleOutcome::Replaced => "replaced",
-        ScheduleOutcome::Moved => "moved",
-        ScheduleOutcome::Kept => "kept",
-    };
     Record::new()
         .generation(scheduled.generation)
         .number("dueAt", scheduled.due_at_ms)
         .word("state", scheduled.state.as_str())
-        .word("outcome", outcome)
+        .word("outcome", outcome_of(scheduled))
         .done()
+}
+
+/// As [`scheduled`], of many: a line of words for each, since an object would cost a call for each of them.
+pub(crate) fn all_scheduled(all: &[Scheduled]) -> String {
+    let mut text = String::new();
+    for scheduled in all {
+        let generation = scheduled.generation.to_string();
+        let due_at = scheduled.due_at_ms.to_string();
+        let (state, outcome) = (scheduled.state.as_str(), outcome_of(scheduled));
+        for word in [&generation, " ", &due_at, " ", state, " ", outcome, "\n"] {
+            text.push_str(word);
+        }
+    }
+    text
+}
+
+fn outcome_of(scheduled: &Scheduled) -> &'static str {
+    match scheduled.outcome {
+        ScheduleOutcome::Created => "created",
+        ScheduleOutcome::Replaced => "replaced",
+        ScheduleOutcome::Moved => "moved",
+        ScheduleOutcome::Kept => "kept",
+    }
 }
 
 pub(crate) fn cancelled(cancelled: &Cancelled) -> JsValue {

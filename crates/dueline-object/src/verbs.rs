@@ -5,16 +5,18 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use dueline::timers::{
-    DeadId, ListCursor, ListQuery, TimerError, TimerKind, TimerState, TimerStates,
+    DeadId, ListCursor, ListQuery, Refused, TimerError, TimerKind, TimerState, TimerStates,
 };
 use js_sys::{Array, Promise};
 use wasm_bindgen::prelude::*;
 
 use crate::errors::thrown_timer_error;
 use crate::object::ObjectCore;
-use crate::outcome::{Scheduling, policy_of, time_of, timer_of};
+use crate::outcome::{Scheduling, asked_of, generation_of, policy_of, time_of, timer_of};
 use crate::platform::Host;
-use crate::records::{Record, cancelled, dead_view, lane_summary, scheduled, timer_view};
+use crate::records::{
+    Record, all_scheduled, cancelled, dead_view, lane_summary, scheduled, timer_view,
+};
 use crate::tasks::promise;
 
 #[wasm_bindgen]
@@ -37,7 +39,7 @@ impl ObjectCore {
         let timer = timer_of(kind, reference, is_named, due_at, payload);
         self.verb(|Scheduling { timers, partition }| {
             Box::pin(async move {
-                let done = match generation_of(if_match)? {
+                let done = match if_match_of(if_match)? {
                     Some(generation) => {
                         timers
                             .schedule_if_match(&partition, timer, generation)
@@ -53,11 +55,39 @@ impl ObjectCore {
         })
     }
 
+    /// Schedules all of these timers or none. Each has six numbers in `numbers` (its kind, 1 if it has a name,
+    /// its due, its policy, and how many bytes its reference and its generation have) and a seventh, those of
+    /// its payload; `bytes` holds the three one behind the other. Of a text with a line for each, or of
+    /// `{ index, error }` for the one that was refused.
+    #[wasm_bindgen(js_name = scheduleAll)]
+    pub fn schedule_all(&self, numbers: Vec<f64>, bytes: Vec<u8>) -> Promise {
+        let driver = self.driver.clone();
+        self.verb(|Scheduling { partition, .. }| {
+            Box::pin(async move {
+                let done = match asked_of(&numbers, bytes) {
+                    Ok(asked) => driver.schedule_all(&partition, &asked).await,
+                    Err(refused) => Err(refused),
+                };
+                match done {
+                    Ok(done) => Ok(all_scheduled(&done).into()),
+                    Err(Refused {
+                        index: Some(index),
+                        error,
+                    }) => Ok(Record::new()
+                        .number("index", index as u64)
+                        .with("error", thrown_timer_error(&error))
+                        .done()),
+                    Err(Refused { error, .. }) => Err(error),
+                }
+            })
+        })
+    }
+
     /// Of what was cancelled, or `undefined`.
     pub fn cancel(&self, kind: u8, name: String, if_match: Option<String>) -> Promise {
         self.verb(|Scheduling { timers, partition }| {
             Box::pin(async move {
-                let if_match = generation_of(if_match)?;
+                let if_match = if_match_of(if_match)?;
                 let name = Bytes::from(name);
                 let done = timers
                     .cancel(&partition, TimerKind(kind), &name, if_match)
@@ -89,7 +119,7 @@ impl ObjectCore {
     ) -> Promise {
         self.verb(|Scheduling { timers, partition }| {
             Box::pin(async move {
-                let if_match = generation_of(if_match)?;
+                let if_match = if_match_of(if_match)?;
                 let (kind, name) = (TimerKind(kind), Bytes::from(name));
                 let due_at_ms = time_of(due_at);
                 let done = timers.reschedule(&partition, kind, &name, due_at_ms, if_match);
@@ -252,9 +282,8 @@ pub(crate) fn paged(name: &'static str, page: impl Into<JsValue>, next: Option<S
     }
 }
 
-fn generation_of(text: Option<String>) -> Result<Option<u64>, TimerError> {
-    let parsed = text.map(|text| text.parse()).transpose();
-    parsed.map_err(|_| TimerError::Invalid("this is not a generation of a timer".into()))
+fn if_match_of(text: Option<String>) -> Result<Option<u64>, TimerError> {
+    text.as_deref().map(generation_of).transpose()
 }
 
 fn states_of(names: &str) -> Result<TimerStates, TimerError> {

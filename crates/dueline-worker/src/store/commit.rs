@@ -2,7 +2,7 @@
 
 use dueline::sql::{Finished, MemoryChange, SqlConn, Transaction, Writer, purge_orphans, schema};
 use dueline::store::{
-    AuditPage, Batch, Group, GroupOutcome, Partition, StoreError, StoreErrorKind,
+    AuditPage, Batch, BatchOutcome, Group, GroupOutcome, Partition, StoreError, StoreErrorKind,
 };
 use dueline::timers::earliest_timer_put;
 
@@ -16,6 +16,14 @@ use crate::yielding::give_way;
 /// Most wakes without a partition that are kept to be removed.
 const ORPHANS_MAX: usize = 1_024;
 
+/// What commits of a group one of whose batches does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stays {
+    /// The batches before it: the contract of a store.
+    Front,
+    Nothing,
+}
+
 impl State {
     pub(super) fn note_orphans(&mut self, orphans: Vec<dueline::sql::OrphanWake>) {
         let room = ORPHANS_MAX.saturating_sub(self.orphans.len());
@@ -28,14 +36,39 @@ impl State {
 }
 
 impl ObjectStore {
+    /// Commits batches of one partition in their order, all of them or none: where one of them does not
+    /// commit, its outcome or error is that of all. Otherwise as a group.
+    ///
+    /// # Errors
+    /// As [`apply`](dueline::store::NamespaceStore::apply).
+    pub async fn apply_whole(
+        &self,
+        partition: &Partition,
+        batches: Vec<Batch>,
+    ) -> Result<BatchOutcome, StoreError> {
+        let done = self
+            .write(partition, Group::from(batches), Stays::Nothing)
+            .await;
+        match (done.stopped_by, done.outcomes.into_iter().next_back()) {
+            (Some(error), _) => Err(error),
+            (None, Some(outcome)) => Ok(outcome),
+            (None, None) => Ok(BatchOutcome::Committed),
+        }
+    }
+
     /// Commits a group; if it makes something due before the alarm, the alarm is set before, in the
     /// same turn.
-    pub(super) async fn write(&self, partition: &Partition, mut group: Group) -> GroupOutcome {
+    pub(super) async fn write(
+        &self,
+        partition: &Partition,
+        mut group: Group,
+        stays: Stays,
+    ) -> GroupOutcome {
         if planted(Mutant::AlarmSetLate) {
-            return self.write_with_late_alarm(partition, group).await;
+            return self.write_with_late_alarm(partition, group, stays).await;
         }
         let marks = take_marks(&mut group);
-        let (done, alarm, sync) = self.write_turn(partition, &group, &marks);
+        let (done, alarm, sync) = self.write_turn(partition, &group, &marks, stays);
         let done = self.confirmed(done, alarm).await;
         if let Some(sync) = sync
             && let Err(error) = sync.await
@@ -52,6 +85,7 @@ impl ObjectStore {
         partition: &Partition,
         group: &Group,
         effects: &[Vec<u64>],
+        stays: Stays,
     ) -> (GroupOutcome, Option<AlarmWrite>, Option<AlarmWrite>) {
         let mut state = self.lock();
         let earliest_ms = earliest_of(group);
@@ -65,7 +99,7 @@ impl ObjectStore {
         // A handler that set another alarm is not retried by the platform when it is cut: the mark
         // takes over what the retry would have said.
         let marks = alarm.is_some() && state.is_serving && !state.is_marked;
-        let done = self.commit(&mut state, partition, group, effects, marks);
+        let done = self.commit(&mut state, partition, group, effects, marks, stays);
         if let Some(due_ms) = earliest_ms {
             state.note_put(due_ms);
             // The store takes timers of this partition again. Those of a tick's own say nothing yet: how it
@@ -88,8 +122,10 @@ impl ObjectStore {
         group: &Group,
         effects: &[Vec<u64>],
         marks: bool,
+        stays: Stays,
     ) -> GroupOutcome {
         let mut failed = None;
+        let mut cut = None;
         let done = self.transact(state, |conn, writer| {
             if marks {
                 schema::set_unclean_mark(conn, true)?;
@@ -104,9 +140,24 @@ impl ObjectStore {
                 Err(error)
             })?;
             let Finished { outcomes, memory } = transaction.finish()?;
-            Ok((outcomes.into_iter().next().unwrap_or_default(), memory))
+            let outcome = outcomes.into_iter().next().unwrap_or_default();
+            if stays == Stays::Nothing && outcome.committed() < group.batches.len() {
+                cut = Some(outcome);
+                return Err(StoreError::unavailable(
+                    "a batch of the whole did not commit",
+                ));
+            }
+            Ok((outcome, memory))
         });
+        if let Some(mut cut) = cut {
+            // Those before it were rolled back: what is left is why.
+            cut.outcomes.retain(|outcome| !outcome.is_committed());
+            return cut;
+        }
         if let Some(failed) = failed {
+            if stays == Stays::Nothing {
+                return GroupOutcome::stopped(failed.error);
+            }
             return self.commit_before(state, partition, group.clone(), effects, failed);
         }
         match done {
@@ -212,8 +263,13 @@ impl ObjectStore {
     }
 
     /// A planted bug: commits, and sets the alarm a turn later.
-    async fn write_with_late_alarm(&self, partition: &Partition, group: Group) -> GroupOutcome {
-        let done = self.commit(&mut self.lock(), partition, &group, &[], false);
+    async fn write_with_late_alarm(
+        &self,
+        partition: &Partition,
+        group: Group,
+        stays: Stays,
+    ) -> GroupOutcome {
+        let done = self.commit(&mut self.lock(), partition, &group, &[], false, stays);
         give_way().await;
         let alarm = earliest_of(&group).map(|due_ms| self.lower(&mut self.lock(), due_ms));
         match alarm {
