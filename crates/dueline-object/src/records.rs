@@ -134,14 +134,14 @@ pub(crate) fn scheduled(scheduled: &Scheduled) -> JsValue {
         .done()
 }
 
-/// As [`scheduled`], of many: a line of words for each, since an object would cost a call for each of them.
+/// As [`scheduled`], of many: four words for each, since an object would cost a call for each of its parts.
 pub(crate) fn all_scheduled(all: &[Scheduled]) -> String {
     let mut text = String::new();
     for scheduled in all {
         let generation = scheduled.generation.to_string();
         let due_at = scheduled.due_at_ms.to_string();
         let (state, outcome) = (scheduled.state.as_str(), outcome_of(scheduled));
-        for word in [&generation, " ", &due_at, " ", state, " ", outcome, "\n"] {
+        for word in [&generation, " ", &due_at, " ", state, " ", outcome, " "] {
             text.push_str(word);
         }
     }

@@ -57,7 +57,7 @@ impl ObjectCore {
 
     /// Schedules all of these timers or none. Each has six numbers in `numbers` (its kind, 1 if it has a name,
     /// its due, its policy, and how many bytes its reference and its generation have) and a seventh, those of
-    /// its payload; `bytes` holds the three one behind the other. Of a text with a line for each, or of
+    /// its payload; `bytes` holds the three one behind the other. Of a text with four words for each, or of
     /// `{ index, error }` for the one that was refused.
     #[wasm_bindgen(js_name = scheduleAll)]
     pub fn schedule_all(&self, numbers: Vec<f64>, bytes: Vec<u8>) -> Promise {
