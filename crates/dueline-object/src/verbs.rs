@@ -5,14 +5,14 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use dueline::timers::{
-    DeadId, ListCursor, ListQuery, Refused, TimerError, TimerKind, TimerState, TimerStates,
+    DeadId, ListCursor, ListQuery, Refused, Timer, TimerError, TimerKind, TimerState, TimerStates,
 };
 use js_sys::{Array, Promise};
 use wasm_bindgen::prelude::*;
 
 use crate::errors::thrown_timer_error;
 use crate::object::ObjectCore;
-use crate::outcome::{Scheduling, asked_of, generation_of, policy_of, time_of, timer_of};
+use crate::outcome::{Scheduling, policy_of, time_of, unpacked};
 use crate::platform::Host;
 use crate::records::{
     Record, all_scheduled, cancelled, dead_view, lane_summary, scheduled, timer_view,
@@ -21,11 +21,7 @@ use crate::tasks::promise;
 
 #[wasm_bindgen]
 impl ObjectCore {
-    /// Schedules a timer; with a generation only in the place of that one. Of what was scheduled.
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "an object would cost a call for each of its parts"
-    )]
+    /// Schedules a timer. Of what was scheduled.
     pub fn schedule(
         &self,
         kind: u8,
@@ -34,51 +30,35 @@ impl ObjectCore {
         due_at: f64,
         payload: Vec<u8>,
         policy: u8,
-        if_match: Option<String>,
     ) -> Promise {
-        let timer = timer_of(kind, reference, is_named, due_at, payload);
+        let timer = Timer::new(TimerKind(kind), reference)
+            .due_at(time_of(due_at))
+            .payload(payload);
+        let timer = if is_named { timer.named() } else { timer };
         self.verb(|Scheduling { timers, partition }| {
             Box::pin(async move {
-                let done = match if_match_of(if_match)? {
-                    Some(generation) => {
-                        timers
-                            .schedule_if_match(&partition, timer, generation)
-                            .await?
-                    }
-                    None => {
-                        let policy = policy_of(policy);
-                        timers.schedule(&partition, timer, policy).await?
-                    }
-                };
+                let policy = policy_of(policy);
+                let done = timers.schedule(&partition, timer, policy).await?;
                 Ok(scheduled(&done))
             })
         })
     }
 
-    /// Schedules all of these timers or none. Each has six numbers in `numbers` (its kind, 1 if it has a name,
-    /// its due, its policy, and how many bytes its reference and its generation have) and a seventh, those of
-    /// its payload; `bytes` holds the three one behind the other. Of a text with four words for each, or of
-    /// `{ index, error }` for the one that was refused.
+    /// Schedules all of these timers, which are packed, or none. Of a text with four words for each, or of
+    /// `{ index, error }` for the one that was refused, without an index for all.
     #[wasm_bindgen(js_name = scheduleAll)]
-    pub fn schedule_all(&self, numbers: Vec<f64>, bytes: Vec<u8>) -> Promise {
+    pub fn schedule_all(&self, packed: Vec<u8>) -> Promise {
         let driver = self.driver.clone();
         self.verb(|Scheduling { partition, .. }| {
             Box::pin(async move {
-                let done = match asked_of(&numbers, bytes) {
-                    Ok(asked) => driver.schedule_all(&partition, &asked).await,
-                    Err(refused) => Err(refused),
-                };
-                match done {
-                    Ok(done) => Ok(all_scheduled(&done).into()),
-                    Err(Refused {
-                        index: Some(index),
-                        error,
-                    }) => Ok(Record::new()
-                        .number("index", index as u64)
+                let wanted = unpacked(packed);
+                Ok(match driver.schedule_all(&partition, &wanted.asked).await {
+                    Ok(done) => all_scheduled(&done).into(),
+                    Err(Refused { index, error }) => Record::new()
+                        .with("index", index.map(|index| index as f64))
                         .with("error", thrown_timer_error(&error))
-                        .done()),
-                    Err(Refused { error, .. }) => Err(error),
-                }
+                        .done(),
+                })
             })
         })
     }
@@ -87,7 +67,7 @@ impl ObjectCore {
     pub fn cancel(&self, kind: u8, name: String, if_match: Option<String>) -> Promise {
         self.verb(|Scheduling { timers, partition }| {
             Box::pin(async move {
-                let if_match = if_match_of(if_match)?;
+                let if_match = generation_of(if_match)?;
                 let name = Bytes::from(name);
                 let done = timers
                     .cancel(&partition, TimerKind(kind), &name, if_match)
@@ -119,7 +99,7 @@ impl ObjectCore {
     ) -> Promise {
         self.verb(|Scheduling { timers, partition }| {
             Box::pin(async move {
-                let if_match = if_match_of(if_match)?;
+                let if_match = generation_of(if_match)?;
                 let (kind, name) = (TimerKind(kind), Bytes::from(name));
                 let due_at_ms = time_of(due_at);
                 let done = timers.reschedule(&partition, kind, &name, due_at_ms, if_match);
@@ -282,8 +262,9 @@ pub(crate) fn paged(name: &'static str, page: impl Into<JsValue>, next: Option<S
     }
 }
 
-fn if_match_of(text: Option<String>) -> Result<Option<u64>, TimerError> {
-    text.as_deref().map(generation_of).transpose()
+fn generation_of(text: Option<String>) -> Result<Option<u64>, TimerError> {
+    let parsed = text.map(|text| text.parse()).transpose();
+    parsed.map_err(|_| TimerError::Invalid("this is not a generation of a timer".into()))
 }
 
 fn states_of(names: &str) -> Result<TimerStates, TimerError> {

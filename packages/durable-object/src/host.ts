@@ -8,7 +8,7 @@ import { Outcome, type CancelWith, type Effects, type FollowUp, type Together } 
 import { decodePayload, encodePayload, shownPayload } from "./payload.js";
 import { dueTimer, Running, type CoreTimer } from "./running.js";
 import type { Payloads } from "./types.js";
-import { CANCEL, goingWith, NOTHING, notTooMany, once, policyNumber, type CoreWanted } from "./wanted.js";
+import { CANCEL, goingWith, NOTHING, notTooMany, once, packed, policyNumber, type CoreWanted } from "./wanted.js";
 
 const TIMEOUT_MS_MAX = 2 ** 31 - 1;
 /** What a kind has that does not say otherwise. */
@@ -30,7 +30,8 @@ interface CoreOutcome {
   readonly afterMs?: number;
   readonly reason?: string;
   readonly effects?: number;
-  readonly schedules?: readonly CoreWanted[];
+  /** Timers to be scheduled or cancelled, {@link packed}. */
+  readonly schedules?: Uint8Array;
   readonly output?: unknown;
 }
 
@@ -390,7 +391,7 @@ export class ObjectHost {
     const given = dead === undefined ? {} : { dead };
     return {
       ...(effects === undefined ? {} : { effects: this.#effects.keep(kind, checkedEffects(kind, effects), { run, ...given }) }),
-      ...(schedules.length === 0 ? {} : { schedules }),
+      ...(schedules.length === 0 ? {} : { schedules: packed(schedules) }),
       ...told,
     };
   }

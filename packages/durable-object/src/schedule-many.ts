@@ -4,38 +4,51 @@ import type { ObjectHost } from "./host.js";
 import type { Opened } from "./opened.js";
 import type { FollowUp } from "./outcomes.js";
 import type { Payloads, Schedule, Scheduled } from "./types.js";
-import type { CoreWanted } from "./wanted.js";
+import { packed, policyNumber, type CoreWanted } from "./wanted.js";
 
 /** Most timers of one call. */
 const TIMERS_MAX = 1_000;
-/** Most bytes of what they carry, as it is stored (8 MiB): all of it lies in memory more than once. */
+/** Most bytes of the payloads of one call as they are stored (8 MiB): they lie in memory more than once. */
 const BYTES_MAX = 8 * 1024 * 1024;
-/** How many numbers the core reads of each timer, and how many words it writes. */
-const NUMBERS = 7;
+/** How many words the core writes of each timer. */
 const WORDS = 4;
-
-const encoder = new TextEncoder();
-
-/** A timer to be scheduled, and the generation that it is to replace. */
-interface Asked {
-  readonly wanted: CoreWanted;
-  readonly ifMatch: string | undefined;
-}
+/** One more than the last generation. */
+const GENERATIONS = 1n << 64n;
 
 /** What the core says if one of the timers cannot be scheduled. */
 interface CoreRefused {
-  readonly index: number;
+  /** Missing if it was no single one. */
+  readonly index?: number;
   readonly error: unknown;
 }
 
 /** A timer that a verb is asked to schedule; every misuse is an error here, before anything is written. */
-export function askedOf(host: ObjectHost, timer: { readonly kind: string } & Schedule<unknown>): Asked {
+export function wantedOf(host: ObjectHost, timer: { readonly kind: string } & Schedule<unknown>): CoreWanted {
   const ifMatch = optionalText("`ifMatch`", optionsOf("a timer", timer).ifMatch);
   const wanted = host.wanted(timer as FollowUp<Payloads>);
-  if (ifMatch !== undefined && !wanted.isNamed) {
+  if (ifMatch === undefined) {
+    return wanted;
+  }
+  if (!wanted.isNamed) {
     throw new DuelineError("invalid", "`ifMatch` is for a timer with a name");
   }
-  return { wanted, ifMatch };
+  // A generation says it all: whoever gives one replaces that one.
+  return { ...wanted, policy: policyNumber("replace"), ifMatch: generationOf(ifMatch) };
+}
+
+/** A generation, as the core gives it out. */
+function generationOf(text: string): bigint {
+  const generation = /^\d{1,20}$/.test(text) ? BigInt(text) : GENERATIONS;
+  if (generation >= GENERATIONS) {
+    throw new DuelineError("invalid", "this is not a generation of a timer");
+  }
+  return generation;
+}
+
+/** Schedules a timer in the place of the generation that it names. */
+export async function scheduleOver(opened: Opened, wanted: CoreWanted): Promise<Scheduled> {
+  const [scheduled] = await scheduleAll(opened, packed([wanted]), (error) => error);
+  return scheduled as Scheduled;
 }
 
 /** Schedules all of these timers in one commit, or none. */
@@ -47,37 +60,63 @@ export async function scheduleMany(opened: Opened, timers: readonly unknown[]): 
   if (list.length === 0) {
     return [];
   }
-  const [numbers, bytes] = packed(allAsked(opened.host, list));
-  const done = (await opened.wait((core) => core.scheduleAll(numbers, bytes))) as string | CoreRefused;
+  const bytes = packed(allWanted(opened.host, list));
+  return scheduleAll(opened, bytes, (error, index) => refused(error, index, list[index]));
+}
+
+async function scheduleAll(
+  opened: Opened,
+  bytes: Uint8Array,
+  refusal: (error: unknown, index: number) => unknown,
+): Promise<Scheduled[]> {
+  const done = (await opened.wait((core) => core.scheduleAll(bytes))) as string | CoreRefused;
   if (typeof done !== "string") {
-    throw refused(fromCore(done.error), done.index, list[done.index]);
+    const error = fromCore(done.error);
+    throw done.index === undefined ? error : refusal(error, done.index);
   }
   const words = done.split(" ");
-  return list.map((_, index) => {
+  // A space stands behind each word.
+  return Array.from({ length: (words.length - 1) / WORDS }, (_, index) => {
     const [generation = "", dueAt, state, outcome] = words.slice(index * WORDS, (index + 1) * WORDS);
     return { generation, dueAt: Number(dueAt), state, outcome } as Scheduled;
   });
 }
 
-function allAsked(host: ObjectHost, list: readonly unknown[]): Asked[] {
+function allWanted(host: ObjectHost, list: readonly unknown[]): CoreWanted[] {
   const names = new Map<string, number>();
+  let bytes = 0;
   return list.map((timer, index) => {
-    try {
-      const asked = askedOf(host, timer as { readonly kind: string } & Schedule<unknown>);
-      const { kind, reference, isNamed } = asked.wanted;
+    const wanted = one(index, timer, () => {
+      const found = wantedOf(host, timer as { readonly kind: string } & Schedule<unknown>);
+      const { kind, reference, isNamed } = found;
+      const name = `${kind} ${reference}`;
+      const other = names.get(name);
+      if (isNamed && other !== undefined) {
+        throw new DuelineError("invalid", `a call schedules a name once, and timer ${other} has this one`);
+      }
       if (isNamed) {
-        const name = `${kind} ${reference}`;
-        const other = names.get(name);
-        if (other !== undefined) {
-          throw new DuelineError("invalid", `a call schedules a name once, and timer ${other} has this one`);
-        }
         names.set(name, index);
       }
-      return asked;
-    } catch (thrown) {
-      throw refused(thrown, index, timer);
+      return found;
+    });
+    bytes += wanted.payload.length;
+    if (bytes > BYTES_MAX) {
+      throw new DuelineError(
+        "payload_too_large",
+        `the payloads of a call take at most ${BYTES_MAX} bytes as they are stored: schedule the ${list.length} timers in more calls`,
+      );
     }
+    return wanted;
   });
+}
+
+/** Looks at one of the timers; its error says which it is. */
+function one<T>(index: number, timer: unknown, look: () => T): T {
+  try {
+    return look();
+  } catch (thrown) {
+    throw refused(thrown, index, timer);
+  }
 }
 
 /** The error of one timer, with the words and the marks of which it is. */
@@ -99,35 +138,4 @@ function refused(thrown: unknown, index: number, timer: unknown): unknown {
 /** A name in a message, which one that is far too long shall not fill. */
 function shortly(name: string): string {
   return JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}...` : name);
-}
-
-/** All of them as the core reads them: to hand over each would cost more than to schedule it. */
-function packed(all: readonly Asked[]): [Float64Array, Uint8Array] {
-  const numbers = new Float64Array(all.length * NUMBERS);
-  const parts: Uint8Array[] = [];
-  let length = 0;
-  const add = (part: Uint8Array): number => {
-    parts.push(part);
-    length += part.length;
-    return part.length;
-  };
-  all.forEach(({ wanted, ifMatch }, index) => {
-    const { kind, reference, isNamed, dueAt, payload, policy } = wanted;
-    const name = isNamed ? add(encoder.encode(reference)) : 0;
-    const generation = ifMatch === undefined ? 0 : add(encoder.encode(ifMatch));
-    numbers.set([kind, isNamed ? 1 : 0, dueAt, policy, name, generation, add(payload)], index * NUMBERS);
-  });
-  if (length > BYTES_MAX) {
-    throw new DuelineError(
-      "payload_too_large",
-      `the timers of a call carry at most ${BYTES_MAX} bytes as they are stored, these ${length}: schedule them in more calls`,
-    );
-  }
-  const bytes = new Uint8Array(length);
-  let at = 0;
-  for (const part of parts) {
-    bytes.set(part, at);
-    at += part.length;
-  }
-  return [numbers, bytes];
 }

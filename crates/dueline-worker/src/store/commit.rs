@@ -1,8 +1,9 @@
 //! The turn of a write: the alarm first, then the commit.
 
+use dueline::BoxFuture;
 use dueline::sql::{Finished, MemoryChange, SqlConn, Transaction, Writer, purge_orphans, schema};
 use dueline::store::{
-    AuditPage, Batch, BatchOutcome, Group, GroupOutcome, Partition, StoreError, StoreErrorKind,
+    AuditPage, Batch, Group, GroupOutcome, Partition, StoreError, StoreErrorKind,
 };
 use dueline::timers::earliest_timer_put;
 
@@ -36,24 +37,15 @@ impl State {
 }
 
 impl ObjectStore {
-    /// Commits batches of one partition in their order, all of them or none: where one of them does not
-    /// commit, its outcome or error is that of all. Otherwise as a group.
-    ///
-    /// # Errors
-    /// As [`apply`](dueline::store::NamespaceStore::apply).
-    pub async fn apply_whole(
-        &self,
-        partition: &Partition,
+    /// Commits batches of one partition in their order as
+    /// [`apply_all`](dueline::store::NamespaceStore::apply_all), but all of them or none: where one does not
+    /// commit, only why comes back. A guard that was lost is `Unavailable`: read again, then plan again.
+    pub fn apply_whole<'a>(
+        &'a self,
+        partition: &'a Partition,
         batches: Vec<Batch>,
-    ) -> Result<BatchOutcome, StoreError> {
-        let done = self
-            .write(partition, Group::from(batches), Stays::Nothing)
-            .await;
-        match (done.stopped_by, done.outcomes.into_iter().next_back()) {
-            (Some(error), _) => Err(error),
-            (None, Some(outcome)) => Ok(outcome),
-            (None, None) => Ok(BatchOutcome::Committed),
-        }
+    ) -> BoxFuture<'a, GroupOutcome> {
+        Box::pin(self.write(partition, Group::from(batches), Stays::Nothing))
     }
 
     /// Commits a group; if it makes something due before the alarm, the alarm is set before, in the
@@ -125,7 +117,6 @@ impl ObjectStore {
         stays: Stays,
     ) -> GroupOutcome {
         let mut failed = None;
-        let mut cut = None;
         let done = self.transact(state, |conn, writer| {
             if marks {
                 schema::set_unclean_mark(conn, true)?;
@@ -142,22 +133,13 @@ impl ObjectStore {
             let Finished { outcomes, memory } = transaction.finish()?;
             let outcome = outcomes.into_iter().next().unwrap_or_default();
             if stays == Stays::Nothing && outcome.committed() < group.batches.len() {
-                cut = Some(outcome);
-                return Err(StoreError::unavailable(
-                    "a batch of the whole did not commit",
-                ));
+                return Err(outcome.stopped_by.unwrap_or_else(guard_lost));
             }
             Ok((outcome, memory))
         });
-        if let Some(mut cut) = cut {
-            // Those before it were rolled back: what is left is why.
-            cut.outcomes.retain(|outcome| !outcome.is_committed());
-            return cut;
-        }
-        if let Some(failed) = failed {
-            if stays == Stays::Nothing {
-                return GroupOutcome::stopped(failed.error);
-            }
+        if let Some(failed) = failed
+            && stays == Stays::Front
+        {
             return self.commit_before(state, partition, group.clone(), effects, failed);
         }
         match done {
@@ -290,4 +272,9 @@ fn has_put(group: &Group) -> bool {
 /// The alarm could not be set, so nothing was written.
 fn not_armed(error: StoreError) -> StoreError {
     StoreError::unavailable("the alarm that the write needs could not be set").with_source(error)
+}
+
+/// A batch of a whole has lost a guard: to another writer, or to a batch before it.
+fn guard_lost() -> StoreError {
+    StoreError::unavailable("what is to be written was changed in the meantime")
 }

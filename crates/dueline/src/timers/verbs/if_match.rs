@@ -1,7 +1,7 @@
 use super::Scheduled;
 use super::commit::{Commit, Tries};
 use super::draft::Draft;
-use super::plan::{Explained, Plan, SeenName};
+use super::named::NameEntry;
 use crate::store::Partition;
 use crate::timers::{Timer, TimerError, Timers};
 
@@ -19,47 +19,33 @@ impl Timers {
         generation: u64,
     ) -> Result<Scheduled, TimerError> {
         timer.validate()?;
-        let mut seen = if timer.named {
-            let name = timer.name().encode();
-            SeenName::read(self.store().get(partition, &name).await?)
-        } else {
-            SeenName::default()
-        };
+        if !timer.named {
+            return Err(TimerError::invalid(
+                "only a named timer can be replaced: call `named()` on it",
+            ));
+        }
+        let name = timer.name();
+        let mut seen = self.read_name(partition, &name).await?;
         let mut tries = Tries::default();
         loop {
-            let plan = self.plan_if_match(&timer, generation, seen)?;
+            let Some(entry) = seen else {
+                return Err(TimerError::NotFound);
+            };
+            entry.require_generation(Some(generation))?;
+            let plan = self.place(Draft::as_asked(&timer, Some(&entry)), Some(&entry));
             let (index, observed) = match self.commit(partition, plan.batch).await? {
                 Commit::Written => return Ok(plan.scheduled),
                 Commit::Lost { index, observed } => (index, observed),
             };
             if plan.guards.is_collision(index) {
                 tries.collided()?;
+                seen = Some(entry);
             } else {
                 tries.changed()?;
+                seen = observed
+                    .map(|value| NameEntry::decode(&name, value))
+                    .transpose()?;
             }
-            seen = match plan.guards.explain(0, index, observed) {
-                Explained::TimerChanged(seen) => seen,
-                Explained::Caller { .. } => SeenName::default(),
-            };
         }
-    }
-
-    /// Plans the replacement from what is known of the name.
-    pub(super) fn plan_if_match(
-        &self,
-        timer: &Timer,
-        generation: u64,
-        seen: SeenName,
-    ) -> Result<Plan, TimerError> {
-        if !timer.named {
-            return Err(TimerError::invalid(
-                "only a named timer can be replaced: call `named()` on it",
-            ));
-        }
-        let Some(entry) = seen.entry(&timer.name())? else {
-            return Err(TimerError::NotFound);
-        };
-        entry.require_generation(Some(generation))?;
-        Ok(self.place(Draft::as_asked(timer, Some(&entry)), Some(&entry)))
     }
 }

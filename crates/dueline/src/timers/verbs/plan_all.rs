@@ -10,7 +10,7 @@ pub struct Asked {
     pub timer: Timer,
     /// What becomes of the timer that has its name.
     pub policy: Policy,
-    /// With a generation the timer is replaced only while it has this one, and the policy says nothing.
+    /// With a generation the policy is followed only while the timer of the name has this one.
     pub if_match: Option<u64>,
 }
 
@@ -33,54 +33,36 @@ impl Timers {
     /// Plans each of these schedules from one reading of their names, to be committed together by whoever
     /// asks, and says of the first that cannot be which it is. Writes nothing.
     ///
-    /// Each plan is one of [`plan`](Self::plan), or what
-    /// [`schedule_if_match`](Self::schedule_if_match) would write. Two of one name are planned from the same
-    /// reading: the guards of the later one are lost to the earlier.
+    /// Each is planned as by [`plan`](Self::plan). Two of one name are planned from the same reading: the guards
+    /// of the later one are lost to the earlier.
     ///
     /// # Errors
-    /// As those two, with the position.
+    /// As that, with the position; `NotFound` and `GenerationMismatch` for a generation that is not there.
     pub async fn plan_all(
         &self,
         partition: &Partition,
         asked: &[Asked],
     ) -> Result<Vec<Plan>, Refused> {
-        let mut names: Vec<Key> = Vec::new();
-        for (index, Asked { timer, .. }) in asked.iter().enumerate() {
-            timer.validate().map_err(|error| at(index, error))?;
-            if timer.named {
-                names.push(timer.name().encode());
-            }
-        }
-        let mut seen = if names.is_empty() {
-            Vec::new()
-        } else {
-            let read = self.store().get_many(partition, &names).await;
-            read.map_err(TimerError::from)?
-        }
-        .into_iter();
+        let named = asked.iter().filter(|one| one.timer.named);
+        let names: Vec<Key> = named.map(|one| one.timer.name().encode()).collect();
+        let read = self.store().get_many(partition, &names).await;
+        let mut seen = read.map_err(TimerError::from)?.into_iter();
         let mut plans = Vec::with_capacity(asked.len());
         for (index, one) in asked.iter().enumerate() {
-            let seen = if one.timer.named {
-                SeenName::read(seen.next().flatten())
+            let found = if one.timer.named {
+                seen.next().flatten()
             } else {
-                SeenName::default()
+                None
             };
-            let planned = match one.if_match {
-                Some(generation) => self.plan_if_match(&one.timer, generation, seen),
-                None => {
-                    self.plan_again(partition, &one.timer, one.policy, seen)
-                        .await
-                }
-            };
-            plans.push(planned.map_err(|error| at(index, error))?);
+            let plan = self
+                .plan_again(partition, &one.timer, one.policy, SeenName::read(found))
+                .await;
+            let plan = plan.and_then(|plan| plan.if_match(&one.timer, one.if_match));
+            plans.push(plan.map_err(|error| Refused {
+                index: Some(index),
+                error,
+            })?);
         }
         Ok(plans)
-    }
-}
-
-fn at(index: usize, error: TimerError) -> Refused {
-    Refused {
-        index: Some(index),
-        error,
     }
 }
