@@ -132,7 +132,8 @@ impl ObjectStore {
             })?;
             let Finished { outcomes, memory } = transaction.finish()?;
             let outcome = outcomes.into_iter().next().unwrap_or_default();
-            if stays == Stays::Nothing && outcome.committed() < group.batches.len() {
+            let is_cut = outcome.committed() < group.batches.len();
+            if is_cut && stays == Stays::Nothing && !planted(Mutant::WholeKeepsItsFront) {
                 return Err(outcome.stopped_by.unwrap_or_else(guard_lost));
             }
             Ok((outcome, memory))

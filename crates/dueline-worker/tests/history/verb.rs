@@ -2,12 +2,12 @@
 
 use dueline::rows::TimerKey;
 use dueline::store::{Batch, Partition};
-use dueline::timers::{Policy, Timer};
+use dueline::timers::{Asked, Policy, Timer};
 use dueline::{BoxFuture, Bytes};
 use dueline_testkit::model::Random;
 use dueline_worker::ObjectDriver;
 
-use super::script::{KINDS, UNKNOWN, random_payload};
+use super::script::{KINDS, Op, UNKNOWN, payload, random_payload};
 
 const REFERENCES: [&str; 4] = ["a", "b", "c", "d"];
 
@@ -18,6 +18,7 @@ pub fn random_verb(
     partition: Partition,
     traps: bool,
 ) -> BoxFuture<'static, ()> {
+    let driver = driver.clone();
     let timers = driver.timers().clone();
     let kind = random.pick(&KINDS);
     let reference = Bytes::from_static(random.pick(&REFERENCES).as_bytes());
@@ -29,7 +30,7 @@ pub fn random_verb(
         3 => now_ms + 60_000,
         _ => now_ms + random.below(4_000),
     };
-    let what = random.below(20);
+    let what = random.below(21);
     let policy = random.pick(&[Policy::Replace, Policy::KeepEarliest, Policy::IfAbsent]);
     let mut timer = Timer::new(kind, reference.clone())
         .due_at(due_ms)
@@ -52,6 +53,22 @@ pub fn random_verb(
                 let short = TimerKey::lane_due_end(kind, due_ms);
                 let batch = Batch::new().put(short, "malformed");
                 drop(timers.store().apply(&partition, batch).await);
+            }
+            19 => {
+                let others = REFERENCES
+                    .iter()
+                    .filter(|other| other.as_bytes() != reference);
+                let others = others.map(|other| {
+                    let timer = Timer::new(kind, *other).due_at(due_ms + 100);
+                    timer.payload(payload(Op::Log, 0)).named()
+                });
+                let asked = std::iter::once(timer).chain(others).map(|timer| Asked {
+                    timer,
+                    policy,
+                    if_match: None,
+                });
+                let asked: Vec<Asked> = asked.collect();
+                drop(driver.schedule_all(&partition, &asked).await);
             }
             _ => {
                 let timer = Timer::new(UNKNOWN, reference).due_at(due_ms);
