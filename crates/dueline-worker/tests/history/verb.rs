@@ -30,7 +30,7 @@ pub fn random_verb(
         3 => now_ms + 60_000,
         _ => now_ms + random.below(4_000),
     };
-    let what = random.below(21);
+    let what = random.below(20);
     let policy = random.pick(&[Policy::Replace, Policy::KeepEarliest, Policy::IfAbsent]);
     let mut timer = Timer::new(kind, reference.clone())
         .due_at(due_ms)
@@ -40,21 +40,8 @@ pub fn random_verb(
     }
     Box::pin(async move {
         match what {
-            0..12 => drop(timers.schedule(&partition, timer, policy).await),
-            12..14 => drop(timers.cancel(&partition, kind, &reference, None).await),
-            14 => drop(timers.pause(&partition, kind).await),
-            15 => drop(timers.resume(&partition, kind).await),
-            16 | 17 => drop(
-                timers
-                    .reschedule(&partition, kind, &reference, due_ms, None)
-                    .await,
-            ),
-            18 => {
-                let short = TimerKey::lane_due_end(kind, due_ms);
-                let batch = Batch::new().put(short, "malformed");
-                drop(timers.store().apply(&partition, batch).await);
-            }
-            19 => {
+            0..11 => drop(timers.schedule(&partition, timer, policy).await),
+            11 => {
                 let others = REFERENCES
                     .iter()
                     .filter(|other| other.as_bytes() != reference);
@@ -69,6 +56,19 @@ pub fn random_verb(
                 });
                 let asked: Vec<Asked> = asked.collect();
                 drop(driver.schedule_all(&partition, &asked).await);
+            }
+            12..14 => drop(timers.cancel(&partition, kind, &reference, None).await),
+            14 => drop(timers.pause(&partition, kind).await),
+            15 => drop(timers.resume(&partition, kind).await),
+            16 | 17 => drop(
+                timers
+                    .reschedule(&partition, kind, &reference, due_ms, None)
+                    .await,
+            ),
+            18 => {
+                let short = TimerKey::lane_due_end(kind, due_ms);
+                let batch = Batch::new().put(short, "malformed");
+                drop(timers.store().apply(&partition, batch).await);
             }
             _ => {
                 let timer = Timer::new(UNKNOWN, reference).due_at(due_ms);
