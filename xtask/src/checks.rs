@@ -60,7 +60,7 @@ pub(crate) const CHECKS: &[Check] = &[
     },
     Check {
         name: "wasm",
-        about: "core and object driver build for wasm32-unknown-unknown",
+        about: "core and object driver build for wasm32-unknown-unknown; clippy on all that runs there",
         run: wasm::check,
     },
     Check {
@@ -248,7 +248,7 @@ pub(crate) fn counted(command: Command, tool: &str) -> Result<Note, Failure> {
 }
 
 /// Formatter and linter come with rustup's default profile; a minimal one lacks them.
-fn component(name: &str) -> Result<(), Failure> {
+pub(crate) fn component(name: &str) -> Result<(), Failure> {
     let tool = if name == "rustfmt" { "fmt" } else { name };
     if succeeds("cargo", &[tool, "--version"]) {
         return Ok(());

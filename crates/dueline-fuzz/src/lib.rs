@@ -12,15 +12,20 @@
 )]
 
 mod arguments;
+mod damaged_kinds;
 mod http_requests;
+mod kind_rows;
 mod near;
 mod operations;
 mod row_keys;
 mod row_values;
+mod script;
 mod times_and_spans;
 
 pub use arguments::{ArgumentsReader, arguments, arguments_read_by};
+pub use damaged_kinds::{Meddling, damaged_kinds, damaged_kinds_meddled};
 pub use http_requests::{Answering, http_requests, http_requests_answered};
+pub use kind_rows::{Reread, kind_rows, kind_rows_reread};
 pub use near::{Near, corpus};
 pub use operations::{Disguise, operations, operations_disguised};
 pub use row_keys::{KeyReaders, row_keys, row_keys_read_by};
@@ -48,14 +53,22 @@ impl Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 6] = [
+pub const TARGETS: [Target; 8] = [
     Target {
         name: "arguments",
         run: arguments,
     },
     Target {
+        name: "damaged_kinds",
+        run: damaged_kinds,
+    },
+    Target {
         name: "http_requests",
         run: http_requests,
+    },
+    Target {
+        name: "kind_rows",
+        run: kind_rows,
     },
     Target {
         name: "operations",

@@ -6,13 +6,14 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
+use dueline::kinds::fuzzing::forms;
 use dueline::rows::{
     DeadKey, DeadReason, DeadRow, KindNameKey, KindNameRow, NameKey, NameRow, NameState, PauseKey,
     PauseRow, QuarantineKey, TimerKey, TimerRow,
 };
 use dueline_fuzz::{
-    Target, TimeTexts, arguments_read_by, corpus, http_requests_answered, operations_disguised,
-    times_and_spans_read_by,
+    Meddling, Target, TimeTexts, arguments_read_by, corpus, damaged_kinds_meddled,
+    http_requests_answered, kind_rows_reread, operations_disguised, times_and_spans_read_by,
 };
 
 fn inputs(target: &str) -> Vec<Bytes> {
@@ -70,6 +71,87 @@ fn keys_of_every_class_are_read() {
     ];
     all_reached(&wanted, &reached);
 }
+
+#[test]
+fn every_form_of_every_built_in_kind_is_read() {
+    let mut read = BTreeSet::new();
+    for input in inputs("kind_rows") {
+        let forms = kind_rows_reread(&input, |form, bytes| (form.reread)(bytes));
+        read.extend(forms.into_iter().map(|form| (form.kind, form.what)));
+    }
+    let missing: Vec<_> = forms()
+        .filter(|form| !read.contains(&(form.kind, form.what)))
+        .collect();
+    assert!(missing.is_empty(), "not read: {missing:?}");
+}
+
+#[test]
+fn every_verb_of_a_damaged_record_is_asked_and_every_row_damaged() {
+    let mut reached = BTreeSet::new();
+    for input in inputs("damaged_kinds") {
+        reached.extend(damaged_kinds_meddled(&input, &Meddling::NONE));
+    }
+    let rows = forms().filter(|form| form.letter.is_some());
+    let rows = rows.map(|form| format!("{} does not decode", form.what));
+    let corrupt = VERBS_THAT_NEED_A_ROW
+        .iter()
+        .map(|verb| format!("{verb} corrupt"));
+    let done = VERBS_THAT_NEED_A_ROW
+        .iter()
+        .chain(VERBS_THAT_LIST)
+        .map(|verb| format!("{verb} done"));
+    let wanted: Vec<String> = rows.chain(corrupt).chain(done).collect();
+    let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
+    all_reached(&wanted, &reached);
+}
+
+const VERBS_THAT_NEED_A_ROW: &[&str] = &[
+    "read a lease",
+    "grant a lease",
+    "renew a lease",
+    "release a lease",
+    "forget a lease",
+    "read a ticket",
+    "find a ticket",
+    "open a ticket",
+    "consume a ticket",
+    "release a ticket",
+    "extend a ticket",
+    "cancel a ticket",
+    "count tickets",
+    "charge",
+    "charge within limits",
+    "read a usage",
+    "charge the coordinator",
+    "read a total",
+    "append an outcome",
+    "wake an outbox",
+    "read a backlog",
+    "append to a relay",
+    "read a reservation",
+    "reserve",
+    "commit",
+    "abort",
+    "extend a reservation",
+    "forget a reservation",
+];
+
+const VERBS_THAT_LIST: &[&str] = &[
+    "list tickets",
+    "list what is set aside",
+    "retry a ticket",
+    "discard a ticket",
+    "recount tickets",
+    "list outcomes",
+    "list dead outcomes",
+    "requeue an outcome",
+    "purge an outcome",
+    "set an outcome aside",
+    "set aside of a relay",
+    "make visible",
+    "look at a record",
+    "look at a record now",
+];
 
 #[test]
 fn values_of_every_class_and_form_are_read() {

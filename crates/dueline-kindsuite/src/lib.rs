@@ -9,6 +9,13 @@
 //! * [`storm`]: random histories of a kind, with crashes, faults, lost races and stepped clocks.
 //! * [`world`]: a store with faults and counts, a clock that the case moves, and ticks whose calls are run
 //!   and settled.
+#![cfg_attr(
+    target_arch = "wasm32",
+    allow(
+        clippy::arc_with_non_send_sync,
+        reason = "one Arc serves every target; this one has one thread, and its futures are not Send"
+    )
+)]
 #![allow(
     clippy::expect_used,
     clippy::unwrap_used,

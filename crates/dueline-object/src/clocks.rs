@@ -1,11 +1,13 @@
 //! Time, sleep and entropy of the platform.
 
+use std::cell::RefCell;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use dueline::BoxFuture;
 use dueline::runtime::{Clock, Entropy, Runtime, Sleep};
-use js_sys::{Date, Promise, Uint8Array};
+use js_sys::{BigUint64Array, Date, Promise};
 use wasm_bindgen_futures::JsFuture;
 
 use crate::platform::{Host, get_random_values, performance_now};
@@ -25,8 +27,17 @@ impl Clock for PlatformClock {
     }
 }
 
-#[derive(Debug)]
+/// The shortest sleep that the platform's timers can tell from none.
+const SHORTEST: Duration = Duration::from_millis(1);
+
 struct PlatformSleep(Host);
+
+// The derived forms here and below would be a part of the module, and nobody asks for them.
+impl fmt::Debug for PlatformSleep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PlatformSleep")
+    }
+}
 
 /// A timer of the platform's, taken back when nobody waits for it any more: it would keep the object in
 /// memory.
@@ -45,6 +56,8 @@ impl Sleep for PlatformSleep {
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
         let (host, clock) = (self.0.clone(), PlatformClock);
         let until = clock.monotonic().saturating_add(duration);
+        // Less than the platform's timers can tell only ends the turn: whoever waits goes first.
+        let is_turn = !duration.is_zero() && duration < SHORTEST;
         Box::pin(async move {
             loop {
                 // The platform's timers may end a fraction of a millisecond early.
@@ -52,7 +65,11 @@ impl Sleep for PlatformSleep {
                 if left.is_zero() {
                     return;
                 }
-                let whole_ms = (left.as_secs_f64() * 1_000.0).ceil();
+                let whole_ms = if is_turn {
+                    0.0
+                } else {
+                    (left.as_secs_f64() * 1_000.0).ceil()
+                };
                 let promise = host.sleep(whole_ms);
                 let running = Running {
                     host: host.clone(),
@@ -61,21 +78,40 @@ impl Sleep for PlatformSleep {
                 // The host's promise is never rejected.
                 let _ = JsFuture::from(promise).await;
                 drop(running);
+                if is_turn {
+                    return;
+                }
             }
         })
     }
 }
 
-#[derive(Debug)]
-struct PlatformEntropy;
+/// Draws many at a time: each call to the platform costs more than a draw.
+#[derive(Default)]
+struct PlatformEntropy {
+    drawn: RefCell<Vec<u64>>,
+}
+
+impl fmt::Debug for PlatformEntropy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PlatformEntropy")
+    }
+}
+
+/// Numbers of one draw.
+const DRAWN: u32 = 64;
 
 impl Entropy for PlatformEntropy {
     fn next_u64(&self) -> u64 {
-        let bytes = Uint8Array::new_with_length(8);
-        get_random_values(&bytes);
-        let mut drawn = [0; 8];
-        bytes.copy_to(&mut drawn);
-        u64::from_be_bytes(drawn)
+        let mut drawn = self.drawn.borrow_mut();
+        loop {
+            if let Some(next) = drawn.pop() {
+                return next;
+            }
+            let from_platform = BigUint64Array::new_with_length(DRAWN);
+            get_random_values(&from_platform);
+            drawn.extend(from_platform.to_vec());
+        }
     }
 }
 
@@ -84,6 +120,6 @@ pub(crate) fn runtime(host: &Host) -> Runtime {
     Runtime::new(
         Arc::new(PlatformClock),
         Arc::new(PlatformSleep(host.clone())),
-        Arc::new(PlatformEntropy),
+        Arc::new(PlatformEntropy::default()),
     )
 }

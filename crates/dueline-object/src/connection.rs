@@ -36,11 +36,7 @@ impl<'a> Connection<'a> {
     }
 
     fn run(&self, sql: &'static str, params: &[SqlParam<'_>]) -> Result<Cursor, StoreError> {
-        let statement = STATEMENTS.with(|statements| {
-            statements.of(sql, |sql| {
-                JsString::from(with_table_prefix(sql, PREFIX).as_str())
-            })
-        });
+        let statement = statement(sql);
         let bindings = Array::new();
         for param in params {
             bindings.push(&bound(*param)?);
@@ -51,15 +47,25 @@ impl<'a> Connection<'a> {
     }
 }
 
+fn statement(sql: &'static str) -> JsString {
+    STATEMENTS.with(|statements| {
+        statements.of(sql, |sql| {
+            JsString::from(with_table_prefix(sql, PREFIX).as_str())
+        })
+    })
+}
+
+fn exact(value: i64) -> Result<f64, StoreError> {
+    let number = value as f64;
+    if number.abs() > EXACT_MAX {
+        return Err(StoreError::invalid("a number beyond 2^53 cannot be stored"));
+    }
+    Ok(number)
+}
+
 fn bound(param: SqlParam<'_>) -> Result<JsValue, StoreError> {
     match param {
-        SqlParam::Int(value) => {
-            let number = value as f64;
-            if number.abs() > EXACT_MAX {
-                return Err(StoreError::invalid("a number beyond 2^53 cannot be stored"));
-            }
-            Ok(JsValue::from_f64(number))
-        }
+        SqlParam::Int(value) => exact(value).map(JsValue::from_f64),
         SqlParam::Blob(bytes) => Ok(Uint8Array::from(bytes).into()),
     }
 }
@@ -68,7 +74,21 @@ impl SqlConn for Connection<'_> {
     fn execute(&self, sql: &'static str, params: &[SqlParam<'_>]) -> Result<u64, StoreError> {
         // Rows of indexes are counted with those of tables. Whoever asks wants to know whether a row
         // with a key was there, and each of those tables is one tree.
-        Ok(self.run(sql, params)?.rows_written() as u64)
+        let done = match *params {
+            [SqlParam::Int(number), SqlParam::Blob(key)] => {
+                self.sql.exec_key(&statement(sql), exact(number)?, key)
+            }
+            [
+                SqlParam::Int(number),
+                SqlParam::Blob(key),
+                SqlParam::Blob(value),
+            ] => self
+                .sql
+                .exec_entry(&statement(sql), exact(number)?, key, value),
+            _ => return Ok(self.run(sql, params)?.rows_written() as u64),
+        };
+        let done = done.map_err(|error| store_error(&error))?;
+        Ok(done.rows_written() as u64)
     }
 
     fn query(

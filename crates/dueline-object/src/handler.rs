@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use dueline::BoxFuture;
 use dueline::timers::{DetachedHandler, DueTimer, Fired, HandlerError, TimerCtx, TimerHandler};
-use js_sys::{Promise, Uint8Array};
+use js_sys::Promise;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
@@ -52,9 +52,8 @@ impl<'h> Run<'h> {
         output: Option<&JsValue>,
     ) -> Result<JsValue, JsValue> {
         let (host, kind, run) = (self.host, timer.kind().0, self.number);
-        let reference = Uint8Array::from(timer.reference().as_ref());
+        let (reference, payload) = (timer.reference().as_ref(), timer.payload().as_ref());
         let is_named = timer.is_named();
-        let payload = Uint8Array::from(timer.payload().as_ref());
         let (due_at, now) = (timer.due_at_ms() as f64, now_ms as f64);
         let (attempt, generation) = (u32::from(timer.attempt()), timer.generation());
         let error = timer.last_error().map(|failure| failure.error.as_str());

@@ -79,6 +79,12 @@ impl ObjectCore {
         )
     }
 
+    /// Whether the alarm that the platform has just told is as it should be; if not, `restore` looks closer.
+    #[wasm_bindgen(js_name = isAlarmSound)]
+    pub fn is_alarm_sound(&self, found: Option<f64>) -> bool {
+        self.driver.is_alarm_sound(found.map(time_of))
+    }
+
     /// Sets the alarm if it is missing or late. A promise of whether it was.
     pub fn restore(&self) -> Promise {
         let driver = self.driver.clone();

@@ -1,6 +1,6 @@
 //! The platform and the host as they are imported.
 
-use js_sys::{Array, JsString, Promise, Uint8Array};
+use js_sys::{Array, BigUint64Array, JsString, Promise, Uint8Array};
 use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
@@ -37,6 +37,24 @@ extern "C" {
     #[wasm_bindgen(method, catch, variadic)]
     pub fn exec(this: &Sql, statement: &JsString, bindings: &Array) -> Result<Cursor, JsValue>;
 
+    /// Without rows, and with bytes that stay where they are: the platform has read them when it returns.
+    #[wasm_bindgen(method, catch, js_name = exec)]
+    pub fn exec_key(
+        this: &Sql,
+        statement: &JsString,
+        number: f64,
+        key: &[u8],
+    ) -> Result<Cursor, JsValue>;
+
+    #[wasm_bindgen(method, catch, js_name = exec)]
+    pub fn exec_entry(
+        this: &Sql,
+        statement: &JsString,
+        number: f64,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<Cursor, JsValue>;
+
     #[wasm_bindgen(method, catch, getter, js_name = databaseSize)]
     pub fn database_size(this: &Sql) -> Result<f64, JsValue>;
 
@@ -53,14 +71,15 @@ extern "C" {
     pub fn performance_now() -> f64;
 
     #[wasm_bindgen(js_namespace = crypto, js_name = getRandomValues)]
-    pub fn get_random_values(into: &Uint8Array);
+    pub fn get_random_values(into: &BigUint64Array);
 
     /// What the package does for one object.
     #[derive(Clone, Debug)]
     pub type Host;
 
     /// Runs the handler of a kind: of a due timer, whose parts are handed over one by one because an object
-    /// would cost a call for each of them. `run` is the number of this run.
+    /// would cost a call for each of them. `run` is the number of this run. The bytes stay where they are: the
+    /// host copies what it wants to keep.
     ///
     /// Returns what was said, or a promise of it: a number if the timer is done, that of its effects or 0
     /// without any; else an [`Outcome`]. A failed handler is an outcome too.
@@ -70,9 +89,9 @@ extern "C" {
         this: &Host,
         kind: u8,
         run: f64,
-        reference: Uint8Array,
+        reference: &[u8],
         is_named: bool,
-        payload: Uint8Array,
+        payload: &[u8],
         due_at: f64,
         now: f64,
         attempt: u32,
@@ -89,9 +108,9 @@ extern "C" {
         output: &JsValue,
         kind: u8,
         run: f64,
-        reference: Uint8Array,
+        reference: &[u8],
         is_named: bool,
-        payload: Uint8Array,
+        payload: &[u8],
         due_at: f64,
         now: f64,
         attempt: u32,
@@ -106,6 +125,16 @@ extern "C" {
     /// Does the effects of this number; returns why it could not, if it could not.
     #[wasm_bindgen(method, catch)]
     pub fn effect(this: &Host, number: f64) -> Result<Option<String>, JsValue>;
+
+    /// The record of what was scheduled.
+    #[wasm_bindgen(method)]
+    pub fn scheduled(
+        this: &Host,
+        generation: u64,
+        due_at: f64,
+        state: &JsString,
+        outcome: &JsString,
+    ) -> JsValue;
 
     /// Polls a task soon, in a turn of its own.
     #[wasm_bindgen(method)]

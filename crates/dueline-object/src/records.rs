@@ -9,6 +9,7 @@ use js_sys::{JsString, Object, Reflect, Uint8Array};
 use wasm_bindgen::prelude::*;
 
 use crate::literals::literal;
+use crate::platform::Host;
 
 /// A plain object that is being filled.
 pub(crate) struct Record(Object);
@@ -125,27 +126,14 @@ pub(crate) fn lane_summary(lane: &LaneSummary) -> JsValue {
     record.done()
 }
 
-pub(crate) fn scheduled(scheduled: &Scheduled) -> JsValue {
-    Record::new()
-        .generation(scheduled.generation)
-        .number("dueAt", scheduled.due_at_ms)
-        .word("state", scheduled.state.as_str())
-        .word("outcome", outcome_of(scheduled))
-        .done()
-}
-
-/// As [`scheduled`], of many: four words for each, since an object would cost a call for each of its parts.
-pub(crate) fn all_scheduled(all: &[Scheduled]) -> String {
-    let mut text = String::new();
-    for scheduled in all {
-        let generation = scheduled.generation.to_string();
-        let due_at = scheduled.due_at_ms.to_string();
-        let (state, outcome) = (scheduled.state.as_str(), outcome_of(scheduled));
-        for word in [&generation, " ", &due_at, " ", state, " ", outcome, " "] {
-            text.push_str(word);
-        }
-    }
-    text
+/// Made by the host at once: each property of a record costs a call, and scheduling is what is done most.
+pub(crate) fn scheduled(host: &Host, scheduled: &Scheduled) -> JsValue {
+    host.scheduled(
+        scheduled.generation,
+        scheduled.due_at_ms as f64,
+        &literal(scheduled.state.as_str()),
+        &literal(outcome_of(scheduled)),
+    )
 }
 
 fn outcome_of(scheduled: &Scheduled) -> &'static str {

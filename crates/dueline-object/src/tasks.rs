@@ -1,13 +1,12 @@
 //! Running futures. The host makes every poll, so it sees a trap of any of them.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use dueline::ordered::OrderedMap;
 use js_sys::{Function, Promise};
 use wasm_bindgen::prelude::*;
 
@@ -24,8 +23,46 @@ struct Task {
 }
 
 thread_local! {
-    static TASKS: RefCell<OrderedMap<u32, Task>> = const { RefCell::new(OrderedMap::new()) };
-    static LAST: Cell<u32> = const { Cell::new(0) };
+    static TASKS: RefCell<Tasks> = const { RefCell::new(Tasks::new()) };
+}
+
+/// The tasks by their places. A place is used again once its task is done: a waker that outlives its task
+/// polls another in vain, which a future must bear.
+struct Tasks {
+    places: Vec<Option<Task>>,
+    free: Vec<u32>,
+}
+
+impl Tasks {
+    const fn new() -> Self {
+        Self {
+            places: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
+    /// Makes a task for the place that it will have.
+    fn insert(&mut self, make: impl FnOnce(u32) -> Task) -> Arc<TaskWake> {
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.places.push(None);
+            // More would not fit in memory.
+            (self.places.len() - 1) as u32
+        });
+        let task = make(id);
+        let wakes = Arc::clone(&task.wakes);
+        self.places[id as usize] = Some(task);
+        wakes
+    }
+
+    fn get_mut(&mut self, id: u32) -> Option<&mut Task> {
+        self.places.get_mut(id as usize)?.as_mut()
+    }
+
+    fn remove(&mut self, id: u32) -> Option<Task> {
+        let task = self.places.get_mut(id as usize)?.take()?;
+        self.free.push(id);
+        Some(task)
+    }
 }
 
 struct TaskWake {
@@ -42,7 +79,8 @@ impl Wake for TaskWake {
         if self.is_asked.swap(true, Ordering::Relaxed) {
             return;
         }
-        let host = TASKS.with_borrow(|tasks| tasks.get(&self.id).map(|task| task.host.clone()));
+        let host =
+            TASKS.with_borrow_mut(|tasks| tasks.get_mut(self.id).map(|task| task.host.clone()));
         if let Some(host) = host {
             host.wake(self.id);
         }
@@ -57,20 +95,18 @@ pub(crate) fn promise(host: &Host, future: PromiseFuture) -> Promise {
     let mut settlers: Option<(Function, Function)> = None;
     let promise = Promise::new(&mut |resolve, reject| settlers = Some((resolve, reject)));
     if let Some((resolve, reject)) = settlers {
-        let id = LAST.get().wrapping_add(1);
-        LAST.set(id);
-        let wakes = Arc::new(TaskWake {
-            id,
-            is_asked: AtomicBool::new(false),
+        let wakes = TASKS.with_borrow_mut(|tasks| {
+            tasks.insert(|id| Task {
+                future: Some(future),
+                resolve,
+                reject,
+                host: host.clone(),
+                wakes: Arc::new(TaskWake {
+                    id,
+                    is_asked: AtomicBool::new(false),
+                }),
+            })
         });
-        let task = Task {
-            future: Some(future),
-            resolve,
-            reject,
-            host: host.clone(),
-            wakes: Arc::clone(&wakes),
-        };
-        TASKS.with_borrow_mut(|tasks| tasks.insert(id, task));
         wakes.wake_by_ref();
     }
     promise
@@ -81,7 +117,7 @@ pub(crate) fn promise(host: &Host, future: PromiseFuture) -> Promise {
 #[allow(unreachable_pub, reason = "the host calls it")]
 pub fn poll_task(id: u32) {
     let taken = TASKS.with_borrow_mut(|tasks| {
-        let task = tasks.get_mut(&id)?;
+        let task = tasks.get_mut(id)?;
         Some((task.future.take()?, Arc::clone(&task.wakes)))
     });
     let Some((mut future, wakes)) = taken else {
@@ -93,14 +129,14 @@ pub fn poll_task(id: u32) {
     // What a future holds may wake or spawn others when it goes, so the map is left alone meanwhile.
     let Poll::Ready(done) = done else {
         TASKS.with_borrow_mut(|tasks| {
-            if let Some(task) = tasks.get_mut(&id) {
+            if let Some(task) = tasks.get_mut(id) {
                 task.future = Some(future);
             }
         });
         return;
     };
     drop(future);
-    if let Some(task) = TASKS.with_borrow_mut(|tasks| tasks.remove(&id)) {
+    if let Some(task) = TASKS.with_borrow_mut(|tasks| tasks.remove(id)) {
         // A promise's own functions do not throw.
         let _ = match done {
             Ok(value) => task.resolve.call1(&JsValue::UNDEFINED, &value),

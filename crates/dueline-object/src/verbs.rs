@@ -14,9 +14,7 @@ use crate::errors::thrown_timer_error;
 use crate::object::ObjectCore;
 use crate::outcome::{Scheduling, policy_of, time_of, unpacked};
 use crate::platform::Host;
-use crate::records::{
-    Record, all_scheduled, cancelled, dead_view, lane_summary, scheduled, timer_view,
-};
+use crate::records::{Record, cancelled, dead_view, lane_summary, scheduled, timer_view};
 use crate::tasks::promise;
 
 #[wasm_bindgen]
@@ -35,25 +33,29 @@ impl ObjectCore {
             .due_at(time_of(due_at))
             .payload(payload);
         let timer = if is_named { timer.named() } else { timer };
+        let host = self.host.clone();
         self.verb(|Scheduling { timers, partition }| {
             Box::pin(async move {
                 let policy = policy_of(policy);
                 let done = timers.schedule(&partition, timer, policy).await?;
-                Ok(scheduled(&done))
+                Ok(scheduled(&host, &done))
             })
         })
     }
 
-    /// Schedules all of these timers, which are packed, or none. Of a text with four words for each, or of
+    /// Schedules all of these timers, which are packed, or none. Of a list of what was scheduled, or of
     /// `{ index, error }` for the one that was refused, without an index for all.
     #[wasm_bindgen(js_name = scheduleAll)]
     pub fn schedule_all(&self, packed: Vec<u8>) -> Promise {
-        let driver = self.driver.clone();
+        let (driver, host) = (self.driver.clone(), self.host.clone());
         self.verb(|Scheduling { partition, .. }| {
             Box::pin(async move {
                 let wanted = unpacked(packed);
                 Ok(match driver.schedule_all(&partition, &wanted.asked).await {
-                    Ok(done) => all_scheduled(&done).into(),
+                    Ok(done) => {
+                        let done = done.iter().map(|done| scheduled(&host, done));
+                        done.collect::<Array>().into()
+                    }
                     Err(Refused { index, error }) => Record::new()
                         .with("index", index.map(|index| index as f64))
                         .with("error", thrown_timer_error(&error))
@@ -97,13 +99,14 @@ impl ObjectCore {
         due_at: f64,
         if_match: Option<String>,
     ) -> Promise {
+        let host = self.host.clone();
         self.verb(|Scheduling { timers, partition }| {
             Box::pin(async move {
                 let if_match = generation_of(if_match)?;
                 let (kind, name) = (TimerKind(kind), Bytes::from(name));
                 let due_at_ms = time_of(due_at);
                 let done = timers.reschedule(&partition, kind, &name, due_at_ms, if_match);
-                Ok(scheduled(&done.await?))
+                Ok(scheduled(&host, &done.await?))
             })
         })
     }
@@ -204,10 +207,11 @@ impl ObjectCore {
 
     /// Of what a dead timer was scheduled as, or `undefined`.
     pub fn requeue(&self, id: String) -> Promise {
+        let host = self.host.clone();
         self.verb(|Scheduling { timers, partition }| {
             Box::pin(async move {
                 let done = timers.requeue(&partition, &id.parse()?).await?;
-                Ok(done.as_ref().map_or(JsValue::UNDEFINED, scheduled))
+                Ok(done.map_or(JsValue::UNDEFINED, |done| scheduled(&host, &done)))
             })
         })
     }

@@ -89,6 +89,13 @@
 //! It is for tests: its functions panic where a test should fail. [`block_on`] parks its thread until
 //! the future is woken, so it is not for async code; a sleep of [`test_runtime`] ends only when another
 //! thread or task moves the clock.
+#![cfg_attr(
+    target_arch = "wasm32",
+    allow(
+        clippy::arc_with_non_send_sync,
+        reason = "one Arc serves every target; this one has one thread, and its futures are not Send"
+    )
+)]
 
 mod block_on;
 mod clock;

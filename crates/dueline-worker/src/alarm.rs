@@ -28,6 +28,9 @@ const AHEAD_MS_MAX: u64 = 31_536_000_000;
 /// By how much an alarm may come before its time by the object's own clock, in milliseconds.
 const EARLY_MS_MAX: u64 = 10;
 
+/// An alarm that is this late without being served is taken for lost, in milliseconds.
+pub(crate) const LOST_AFTER_MS: u64 = 1_000;
+
 /// The alarm and what is served by it.
 #[derive(Debug)]
 pub(crate) struct Alarm {
@@ -77,6 +80,18 @@ impl Alarm {
     /// does not bring again.
     pub(crate) fn was_served(&self, at_ms: u64) -> bool {
         self.served_ms.contains(&at_ms) && !planted(Mutant::AlarmServedTrusted)
+    }
+
+    /// Whether an alarm that was found at this time does not come any more.
+    pub(crate) fn is_lost(&self, at_ms: u64, now_ms: u64) -> bool {
+        at_ms.saturating_add(LOST_AFTER_MS) < now_ms || self.was_served(at_ms)
+    }
+
+    /// Whether the alarm that was found is the one that is known, and will come.
+    pub(crate) fn is_as_known(&self, found: Option<u64>, now_ms: u64) -> bool {
+        found.is_some_and(|at_ms| {
+            self.known == KnownAlarm::At(at_ms) && !self.is_lost(at_ms, now_ms)
+        })
     }
 
     /// Whether the alarm comes early enough for something due at this time.

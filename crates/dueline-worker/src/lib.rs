@@ -132,6 +132,13 @@
 //! # Features
 //! `simulated`: an object in memory with its scheduler, its crashes and its faults, for tests.
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    target_arch = "wasm32",
+    allow(
+        clippy::arc_with_non_send_sync,
+        reason = "one Arc serves every target; this one has one thread, and its futures are not Send"
+    )
+)]
 
 mod alarm;
 mod driver;

@@ -111,11 +111,31 @@ fn a_sound_alarm_costs_one_read_of_it_and_no_row() {
     let driver = home.driver(noting(&Seen::default()));
     home.schedule(&driver, A, "a", START_MS + 1_000);
     let before = home.storage().counts();
-    assert_eq!(home.restore(&driver), Restored::Sound);
+    assert_eq!(home.run(driver.restore()).unwrap(), Restored::Sound);
     let after = home.storage().counts();
     assert_eq!(after.alarm_reads, before.alarm_reads + 1);
     assert_eq!(after.rows_read, before.rows_read);
     assert_eq!(after.alarm_writes, before.alarm_writes);
+}
+
+#[test]
+fn only_an_alarm_that_is_known_and_will_come_needs_no_closer_look() {
+    let home = Home::new();
+    let driver = home.driver(noting(&Seen::default()));
+    assert!(
+        !driver.is_alarm_sound(None),
+        "nothing is known to be pending"
+    );
+    let at_ms = START_MS + 1_000;
+    home.schedule(&driver, A, "a", at_ms);
+    assert!(driver.is_alarm_sound(Some(at_ms)));
+    for other in [None, Some(at_ms - 1), Some(at_ms + 1)] {
+        assert!(!driver.is_alarm_sound(other), "{other:?}");
+    }
+    home.clock.advance_ms(2_001);
+    assert!(!driver.is_alarm_sound(Some(at_ms)), "it is long over");
+    assert_eq!(home.next_alarm(&driver).unwrap().total.fired, 1);
+    assert!(!driver.is_alarm_sound(Some(at_ms)), "it was served");
 }
 
 #[test]

@@ -265,12 +265,16 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
       return;
     }
     this.#isRestoring = true;
-    this.#ctx.waitUntil(this.#look(opened));
+    void this.#look(opened);
   }
 
   async #look(opened: Opened): Promise<void> {
     try {
-      await opened.wait((core) => core.restore());
+      const found = await this.#ctx.storage.getAlarm();
+      // Nearly always all is well, and that is to be seen at little cost.
+      if (!opened.isAlarmSound(found)) {
+        await opened.wait((core) => core.restore());
+      }
     } catch (thrown) {
       this.#log.unrestored(thrown);
     } finally {

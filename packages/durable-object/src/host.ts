@@ -8,6 +8,7 @@ import { Outcome, type CancelWith, type Effects, type FollowUp, type Together } 
 import { decodePayload, encodePayload, shownPayload } from "./payload.js";
 import { dueTimer, Running, type CoreTimer } from "./running.js";
 import type { Payloads } from "./types.js";
+import { scheduledView } from "./views.js";
 import { CANCEL, goingWith, NOTHING, notTooMany, once, packed, policyNumber, type CoreWanted } from "./wanted.js";
 
 const TIMEOUT_MS_MAX = 2 ** 31 - 1;
@@ -235,6 +236,8 @@ export class ObjectHost {
       return fail(thrown);
     }
   }
+
+  readonly scheduled = scheduledView;
 
   wake(task: number): void {
     this.#instance.wake(task);

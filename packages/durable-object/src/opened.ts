@@ -15,6 +15,11 @@ export class Opened {
     return this.instance.isLost;
   }
 
+  /** Whether the alarm that the platform has just told needs no closer look. */
+  isAlarmSound(found: number | null): boolean {
+    return this.instance.enter(() => this.core.isAlarmSound(found ?? undefined));
+  }
+
   /** Calls the core and waits for what it promises. */
   wait(call: (core: ObjectCore) => Promise<unknown>): Promise<unknown> {
     return this.instance.wait(() => call(this.core));

@@ -1,7 +1,7 @@
 import type { DueTimer } from "./handlers.js";
 import { decodeName } from "./payload.js";
 
-/** A due timer as the core hands it over. */
+/** A due timer as the core hands it over. Its bytes lie in the module's memory: they are others behind the call. */
 export type CoreTimer = [
   kind: number,
   run: number,
@@ -44,6 +44,52 @@ export class Running {
 }
 
 /** A due timer as its handler sees it. What is seldom asked for is made when it is. */
+class Due implements DueTimer {
+  // Not there at all where there is none.
+  declare readonly name?: string;
+  declare readonly lastError?: string;
+  readonly kind: string;
+  readonly payload: unknown;
+  readonly dueAt: number;
+  readonly now: number;
+  readonly attempt: number;
+  readonly generation: string;
+  readonly #kindNumber: number;
+  readonly #reference: Uint8Array;
+  readonly #running: Running;
+  readonly #identity: string;
+
+  constructor(timer: CoreTimer, kind: string, payload: unknown, running: Running, identity: string) {
+    const [number, , lent, isNamed, , dueAt, now, attempt, generation, lastError] = timer;
+    this.kind = kind;
+    this.payload = payload;
+    this.dueAt = dueAt;
+    this.now = now;
+    this.attempt = attempt;
+    this.generation = String(generation);
+    this.#kindNumber = number;
+    this.#reference = lent.slice();
+    this.#running = running;
+    this.#identity = identity;
+    if (isNamed) {
+      this.name = decodeName(lent);
+    }
+    if (lastError !== undefined) {
+      this.lastError = lastError;
+    }
+  }
+
+  get occurrenceId(): string {
+    const reference = encodeURIComponent(decodeName(this.#reference));
+    return `${this.#identity}/${this.#kindNumber}/${reference}/${this.generation}`;
+  }
+
+  get signal(): AbortSignal {
+    return this.#running.signal;
+  }
+}
+
+/** A due timer of the core's, for its handler. */
 export function dueTimer(
   timer: CoreTimer,
   kind: string,
@@ -51,26 +97,5 @@ export function dueTimer(
   running: Running,
   identity: string,
 ): DueTimer {
-  const [number, , reference, isNamed, , dueAt, now, attempt, generation, lastError] = timer;
-  const due: { -readonly [Part in keyof DueTimer]: DueTimer[Part] } = {
-    kind,
-    payload,
-    dueAt,
-    now,
-    attempt,
-    generation: String(generation),
-    get occurrenceId() {
-      return `${identity}/${number}/${encodeURIComponent(decodeName(reference))}/${generation}`;
-    },
-    get signal() {
-      return running.signal;
-    },
-  };
-  if (isNamed) {
-    due.name = decodeName(reference);
-  }
-  if (lastError !== undefined) {
-    due.lastError = lastError;
-  }
-  return due;
+  return new Due(timer, kind, payload, running, identity);
 }

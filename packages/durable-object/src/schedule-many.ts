@@ -10,8 +10,6 @@ import { packed, policyNumber, type CoreWanted } from "./wanted.js";
 const TIMERS_MAX = 1_000;
 /** Most bytes of the payloads of one call as they are stored (8 MiB): they lie in memory more than once. */
 const BYTES_MAX = 8 * 1024 * 1024;
-/** How many words the core writes of each timer. */
-const WORDS = 4;
 /** One more than the last generation. */
 const GENERATIONS = 1n << 64n;
 
@@ -69,17 +67,12 @@ async function scheduleAll(
   bytes: Uint8Array,
   refusal: (error: unknown, index: number) => unknown,
 ): Promise<Scheduled[]> {
-  const done = (await opened.wait((core) => core.scheduleAll(bytes))) as string | CoreRefused;
-  if (typeof done !== "string") {
-    const error = fromCore(done.error);
-    throw done.index === undefined ? error : refusal(error, done.index);
+  const done = (await opened.wait((core) => core.scheduleAll(bytes))) as Scheduled[] | CoreRefused;
+  if (Array.isArray(done)) {
+    return done;
   }
-  const words = done.split(" ");
-  // A space stands behind each word.
-  return Array.from({ length: (words.length - 1) / WORDS }, (_, index) => {
-    const [generation = "", dueAt, state, outcome] = words.slice(index * WORDS, (index + 1) * WORDS);
-    return { generation, dueAt: Number(dueAt), state, outcome } as Scheduled;
-  });
+  const error = fromCore(done.error);
+  throw done.index === undefined ? error : refusal(error, done.index);
 }
 
 function allWanted(host: ObjectHost, list: readonly unknown[]): CoreWanted[] {

@@ -1,6 +1,6 @@
 import type { ObjectHost } from "./host.js";
 import { decodeName } from "./payload.js";
-import type { DeadLetter, KindCounts, TimerState, TimerView } from "./types.js";
+import type { DeadLetter, KindCounts, Scheduled, TimerState, TimerView } from "./types.js";
 
 /** A timer as the core shows it. */
 export interface CoreView {
@@ -46,4 +46,14 @@ export function deadLetter(host: ObjectHost, core: CoreDead): DeadLetter {
     ...(isNamed ? { name: decodeName(reference) } : {}),
     payload: host.shown(payload),
   };
+}
+
+/** What was scheduled. */
+export function scheduledView(
+  generation: bigint,
+  dueAt: number,
+  state: Scheduled["state"],
+  outcome: Scheduled["outcome"],
+): Scheduled {
+  return { generation: String(generation), dueAt, state, outcome };
 }

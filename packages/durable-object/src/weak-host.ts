@@ -1,7 +1,7 @@
 import type { ObjectHost } from "./host.js";
 
 /** The methods that the core calls. */
-type Called = Pick<ObjectHost, "run" | "settle" | "abandon" | "effect" | "ask" | "wake" | "sleep" | "endSleep">;
+type Called = Pick<ObjectHost, "run" | "settle" | "abandon" | "effect" | "ask" | "scheduled" | "wake" | "sleep" | "endSleep">;
 
 /**
  * A host that does not keep its object alive. The module holds it as long as the object's timers are open
@@ -25,6 +25,7 @@ export function weakly(host: ObjectHost): Called {
     abandon: (run) => held.deref()?.abandon(run),
     effect: (number) => there().effect(number),
     ask: (hook, argument, verb, run) => there().ask(hook, argument, verb, run),
+    scheduled: host.scheduled,
     wake: (task) => held.deref()?.wake(task),
     sleep: (ms) => held.deref()?.sleep(ms) ?? new Promise<void>(() => undefined),
     endSleep: (slept) => held.deref()?.endSleep(slept),

@@ -12,32 +12,12 @@ use std::sync::Arc;
 use dueline::store::WakeStore;
 use dueline_testkit::model::ActorStore;
 
+use crate::script::Script;
 use world::World;
 
 /// What stands between a driver's engine and its store. One that passes on something else than it was given
 /// makes the engine look wrong.
 pub type Disguise = fn(Arc<ActorStore>) -> Arc<dyn WakeStore>;
-
-/// What the world does next, byte by byte; zeros behind the end.
-struct Script<'a> {
-    rest: &'a [u8],
-}
-
-impl Script<'_> {
-    fn next(&mut self) -> u8 {
-        match self.rest.split_first() {
-            Some((byte, rest)) => {
-                self.rest = rest;
-                *byte
-            }
-            None => 0,
-        }
-    }
-
-    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        of[usize::from(self.next()) % of.len()]
-    }
-}
 
 const STEPS_MAX: usize = 600;
 
@@ -57,10 +37,10 @@ pub fn operations(data: &[u8]) {
 /// # Panics
 /// As [`operations`].
 pub fn operations_disguised(data: &[u8], disguise: Disguise) -> BTreeSet<String> {
-    let mut script = Script { rest: data };
+    let mut script = Script::new(data);
     let mut world = World::new(&mut script, disguise);
     for _ in 0..STEPS_MAX {
-        if script.rest.is_empty() {
+        if script.is_over() {
             break;
         }
         world.step(&mut script);

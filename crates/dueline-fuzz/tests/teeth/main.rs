@@ -6,6 +6,7 @@
 #![cfg(test)]
 
 mod histories;
+mod kinds;
 mod requests;
 mod rows;
 mod texts;

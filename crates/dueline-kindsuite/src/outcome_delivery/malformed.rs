@@ -141,6 +141,22 @@ pub fn a_progress_that_does_not_decode_begins_at_the_head(make: Make<'_>) {
     assert!(timers_of(&post.world).is_empty());
 }
 
+pub fn a_progress_that_is_wrong_leaves_nobody_waiting(make: Make<'_>) {
+    for cursor in [1, 3, 7, u64::MAX] {
+        let post = Post::new(make);
+        post.append(&["1", "2", "3"]);
+        let key = post.world.timer_keys().remove(0);
+        let mut row = post.world.get(&key).unwrap().to_vec();
+        // Behind a header of 12 bytes, a version of 1, a stamp of 8 and an attempt of 2.
+        row[23..31].copy_from_slice(&cursor.to_be_bytes());
+        post.world.commit(Batch::new().put(key, row));
+        let mut told = post.drain();
+        told.sort();
+        assert_eq!(told, ["1", "2", "3"], "{cursor}");
+        assert_eq!(post.backlog().rows, 0);
+    }
+}
+
 pub fn an_outbox_whose_rows_were_removed_by_hand_comes_to_rest(make: Make<'_>) {
     let post = Post::new(make);
     post.append(&["1", "2", "3"]);

@@ -167,6 +167,21 @@ pub fn a_lost_progress_begins_at_the_head_and_breaks_no_order(make: Make<'_>) {
     assert_eq!(ferry.at("bad", "two"), Some("1".into()));
 }
 
+pub fn a_progress_of_a_relay_that_is_wrong_leaves_no_target_waiting(make: Make<'_>) {
+    let ferry = Ferry::new(make);
+    ferry.send_puts(&[("a", "key", "1"), ("b", "key", "1")]);
+    let key = ferry.world.timer_keys().remove(0);
+    let mut row = ferry.world.get(&key).unwrap().to_vec();
+    // Cursor and end of the pass, behind a header of 12 bytes, a version of 1, a stamp of 8 and an attempt of 2.
+    row[23..31].copy_from_slice(&1_u64.to_be_bytes());
+    row[31..39].copy_from_slice(&2_u64.to_be_bytes());
+    ferry.world.commit(Batch::new().put(key, row));
+    ferry.drain();
+    for target in ["a", "b"] {
+        assert_eq!(ferry.at(target, "key"), Some("1".into()), "{target}");
+    }
+}
+
 /// A store whose commits to one partition never end.
 #[derive(Debug)]
 struct Stuck {

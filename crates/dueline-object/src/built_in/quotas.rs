@@ -25,11 +25,11 @@ impl ObjectCore {
         &self,
         name: String,
         window: f64,
-        amounts: Vec<f64>,
-        limits: Vec<f64>,
+        amounts: &[f64],
+        limits: &[f64],
         effects: Option<f64>,
     ) -> Promise {
-        let (amounts, limits) = (counters(&amounts), counters(&limits));
+        let (amounts, limits) = (counters(amounts), counters(limits));
         self.verb(move |scheduling| {
             // The mark is in the plan: effects are done with a charge of nothing too.
             committed(scheduling, None, move |Scheduling { timers, partition }| {

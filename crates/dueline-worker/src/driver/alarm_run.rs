@@ -19,8 +19,9 @@ use crate::yielding::give_way;
 
 /// Longest sleep before the wall clock is read again.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
-/// How long requests go first between two ticks of a backlog.
-const GIVE_WAY: Duration = Duration::from_millis(1);
+/// Between two ticks of a backlog: long enough to end the turn, so that requests which wait go first, and no
+/// longer.
+const GIVE_WAY: Duration = Duration::from_micros(1);
 
 pub(crate) struct AlarmRun<'a> {
     driver: &'a ObjectDriver,

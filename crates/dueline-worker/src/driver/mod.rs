@@ -181,6 +181,13 @@ impl ObjectDriver {
         Ok(restored)
     }
 
+    /// Whether the alarm that the platform has just told is the one that this instance knows of and will come,
+    /// or is being served. If not, [`restore`](Self::restore) looks closer: this is what a host asks first
+    /// whose calls are dear.
+    pub fn is_alarm_sound(&self, found_ms: Option<u64>) -> bool {
+        self.store.is_alarm_sound(found_ms)
+    }
+
     /// Serves an alarm: runs what is due, then sets the alarm for what is next.
     ///
     /// Whatever a timer can cause (a failing handler, a panic that unwinds, a deadline, a store that

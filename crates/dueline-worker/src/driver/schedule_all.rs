@@ -20,12 +20,11 @@ impl ObjectDriver {
     ) -> Result<Vec<Scheduled>, Refused> {
         // Read and committed in one turn: nobody changes a name in between.
         let plans = self.timers().plan_all(partition, asked).await?;
-        let mut scheduled = Vec::with_capacity(plans.len());
-        let planned = plans.into_iter().map(|plan| {
+        let (mut batches, mut scheduled) = (Vec::new(), Vec::new());
+        for plan in plans {
+            batches.push(plan.batch);
             scheduled.push(plan.scheduled);
-            plan.batch
-        });
-        let batches = planned.collect();
+        }
         match self.store.apply_whole(partition, batches).await.stopped_by {
             None => Ok(scheduled),
             Some(error) => Err(TimerError::from(error).into()),

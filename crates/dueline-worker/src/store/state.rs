@@ -5,15 +5,12 @@ use dueline::store::StoreError;
 use dueline::timers::KindSet;
 
 use super::ObjectStore;
-use crate::alarm::{Alarm, KnownAlarm};
+use crate::alarm::{Alarm, KnownAlarm, LOST_AFTER_MS};
 use crate::error::AlarmError;
 use crate::hold::Holds;
 use crate::mutants::{Mutant, planted};
 use crate::report::Restored;
 use crate::storage::AlarmWrite;
-
-/// An alarm that is this late without being served is taken for lost, in milliseconds.
-const LOST_AFTER_MS: u64 = 1_000;
 
 /// What one instance of the object keeps in memory.
 #[derive(Debug)]
@@ -245,6 +242,13 @@ impl ObjectStore {
         (state.alarm.version, state.is_serving)
     }
 
+    /// Whether the alarm that the platform has just told is the one that this instance set or read, and will
+    /// come; or is being served.
+    pub(crate) fn is_alarm_sound(&self, found: Option<u64>) -> bool {
+        let state = self.lock();
+        state.is_serving || state.alarm.is_as_known(found, self.runtime.now_ms())
+    }
+
     /// Sets the alarm again if it is missing, too late, or lost, in the turn in which the heads are
     /// read. `found` is what the platform said, `version` what was current when it was asked.
     pub(crate) fn restore(
@@ -261,14 +265,8 @@ impl ObjectStore {
             return Ok((Restored::Sound, None));
         }
         let now_ms = self.runtime.now_ms();
-        let alarm = &state.alarm;
-        let is_lost =
-            |at_ms: u64| at_ms.saturating_add(LOST_AFTER_MS) < now_ms || alarm.was_served(at_ms);
-        let is_found_lost = found.is_some_and(is_lost);
-        if let (KnownAlarm::At(known_ms), Some(at_ms)) = (state.alarm.known, found)
-            && known_ms == at_ms
-            && !is_found_lost
-        {
+        let is_found_lost = found.is_some_and(|at_ms| state.alarm.is_lost(at_ms, now_ms));
+        if state.alarm.is_as_known(found, now_ms) {
             return Ok((Restored::Sound, None));
         }
         let head = self.alarm_head(&mut state).map_err(AlarmError::Heads)?;

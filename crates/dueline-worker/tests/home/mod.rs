@@ -23,7 +23,7 @@ use dueline_worker::simulated::{
     AlarmEnd, Delivery, SimulatedObject, SimulatedStorage, StorageCall, StorageFaults, TurnRecord,
 };
 use dueline_worker::{
-    AlarmError, AlarmInfo, AlarmReport, ObjectDriver, ObjectOptions, Restored, Start,
+    AlarmError, AlarmInfo, AlarmReport, ObjectDriver, ObjectOptions, ObjectStorage, Restored, Start,
 };
 
 pub const A: TimerKind = TimerKind(16);
@@ -167,8 +167,13 @@ impl Home {
         self.turns.borrow_mut().extend(records);
     }
 
+    /// As a request does it that asks first whether it must: where the answer is yes, it is.
     pub fn restore(&self, driver: &ObjectDriver) -> Restored {
-        self.run(driver.restore()).unwrap()
+        let found_ms = self.run(self.storage().get_alarm()).unwrap();
+        let is_sound = driver.is_alarm_sound(found_ms);
+        let restored = self.run(driver.restore()).unwrap();
+        assert!(!is_sound || restored == Restored::Sound, "{restored:?}");
+        restored
     }
 
     /// Lets every call of this sort fail until further notice.

@@ -33,6 +33,8 @@
 //!   and stays as it is.
 #![warn(missing_docs)]
 
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod lease_sweep;
 mod observed;
 pub mod outcome_delivery;

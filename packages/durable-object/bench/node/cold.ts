@@ -5,19 +5,38 @@ import { gzipSync } from "node:zlib";
 import { percentile } from "../../test/node/figures.js";
 import { PACKAGE, Workerd, type ObjectClient } from "../../test/node/workerd.js";
 
+/** An entry of the package: what it is called here, its class, and its module. */
+interface Entry {
+  readonly name: string;
+  readonly path: string;
+  readonly of: string;
+  readonly module: string;
+}
+
+const ENTRIES: readonly Entry[] = [
+  { name: "the main entry", path: "main", of: "Cold", module: "dueline_object" },
+  { name: "with the built-in kinds", path: "kinds", of: "ColdWithKinds", module: "dueline_object_kinds" },
+];
+
 export async function cold(rounds: number): Promise<void> {
-  console.log("cold start");
-  console.log(`  module ${sizes()}`);
+  for (const entry of ENTRIES) {
+    await coldOf(entry, rounds);
+  }
+}
+
+async function coldOf({ name, path, of, module }: Entry, rounds: number): Promise<void> {
+  console.log(`cold start, ${name}`);
+  console.log(`  module ${sizes(module)}`);
   const loaded: number[] = [];
   const first: number[] = [];
   const made: number[] = [];
   const again: number[] = [];
   for (let round = 0; round < rounds; round += 1) {
-    loaded.push(await load());
-    const workerd = await Workerd.start({ folder: "dist-bench/worker", entry: "main.js", classes: ["Cold"] });
+    loaded.push(await load(path));
+    const workerd = await Workerd.start({ folder: "dist-bench/worker", entry: "main.js", classes: [of] });
     try {
       for (let object = 0; object < 20; object += 1) {
-        const found = workerd.object("Cold", `${object}`);
+        const found = workerd.object(of, `${object}`);
         (object === 0 ? first : made).push(await found.call<number>("schedule"));
         await found.call("evict").catch(() => undefined);
         again.push(await afresh(found));
@@ -42,19 +61,18 @@ async function afresh(object: ObjectClient): Promise<number> {
   }
 }
 
-async function load(): Promise<number> {
+async function load(path: string): Promise<number> {
   const workerd = await Workerd.start({ folder: "dist-bench/worker", entry: "load.js", classes: [] });
   try {
-    // The first request was that of the start.
-    return Number((await workerd.object("", "").call<number>("load")));
+    return Number(await workerd.object(path, "").call<number>("load"));
   } finally {
     await workerd.stop();
   }
 }
 
-function sizes(): string {
+function sizes(module: string): string {
   const folder = join(PACKAGE, "dist/generated");
-  const files = ["dueline_object_bg.wasm", "dueline_object.js"].filter((file) => existsSync(join(folder, file)));
+  const files = [`${module}_bg.wasm`, `${module}.js`].filter((file) => existsSync(join(folder, file)));
   return files
     .map((file) => {
       const bytes = readFileSync(join(folder, file));

@@ -23,7 +23,7 @@ async function main(words: readonly string[]): Promise<void> {
   const workerd = await Workerd.start({
     folder: "dist-bench/worker",
     entry: "main.js",
-    classes: [BY_HAND, ...SIDES, "Cold"],
+    classes: [BY_HAND, ...SIDES],
     preventEviction: true,
   });
   try {

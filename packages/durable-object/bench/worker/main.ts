@@ -1,6 +1,6 @@
 // Both sides in one worker; and the time that the package takes to be loaded.
 export { ByHand, ByHandAtLength } from "./by-hand.js";
-export { Cold } from "./cold.js";
+export { Cold, ColdWithKinds } from "./cold.js";
 export { WithDefaults, WithDueline, WithGroups } from "./with-dueline.js";
 
 export default {

@@ -81,6 +81,7 @@ mod rows;
 pub use handler::{Drain, LeaseSource, LeaseSweep, NothingToDrain};
 pub use lease::{Fence, Lease, LeaseName, LeaseOwner};
 pub use planners::{Grant, LeaseState, Leases, Release, Renewal};
+pub(super) use rows::FORMS;
 
 use crate::kind::TimerKind;
 

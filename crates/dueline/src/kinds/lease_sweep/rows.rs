@@ -1,6 +1,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::{LEASE_SWEEP, LeaseName};
+use crate::kinds::fuzzing::Form;
 use crate::kinds::observed::Observed;
 use crate::kinds::row::{Row, Table};
 use crate::rows::Malformed;
@@ -11,6 +12,10 @@ use crate::store::{Key, Partition, ReadStore, StoreError};
 const HELD: Table = Table::new(LEASE_SWEEP, b'l');
 /// The last epoch of a lease: `62 00 01 65`, then its name.
 const EPOCH: Table = Table::new(LEASE_SWEEP, b'e');
+
+/// What is stored, for the fuzz targets.
+pub(in crate::kinds) const FORMS: &[Form] =
+    &[Form::row::<HeldRow>(HELD), Form::row::<EpochRow>(EPOCH)];
 
 /// A lease that somebody holds,
 /// `version:u8 epoch:u64 expires_at_ms:u64 sweep_due_ms:u64 watermark:u64 owner`.

@@ -131,6 +131,7 @@ pub use handler::OutcomeDelivery;
 pub use options::DeliveryOptions;
 pub use outbox::{Backlog, DeadOutcome, OUTBOX_PAGE_MAX, Outbox, OutcomePage, WaitingOutcome};
 pub use relay::{RELAY_WRITES_MAX, Relay, RelayMessage};
+pub(super) use rows::FORMS;
 pub use rows::{OUTBOX_NAME_BYTES_MAX, OUTCOME_BODY_BYTES_MAX, OUTCOME_ID_BYTES_MAX, Outcome};
 pub use sink::{Delivery, DeliveryMeter, RunSummary, Sink, SinkError};
 

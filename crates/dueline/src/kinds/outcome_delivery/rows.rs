@@ -1,6 +1,9 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
-use super::OUTCOME_DELIVERY;
+use super::dead_rows::{DEAD, Dead};
+use super::progress::Progress;
+use super::{OUTCOME_DELIVERY, relay};
+use crate::kinds::fuzzing::Form;
 use crate::kinds::row::{Row, Table};
 use crate::rows::Malformed;
 use crate::rows::codec::Reader;
@@ -19,6 +22,17 @@ pub(super) const STATE: Table = Table::new(OUTCOME_DELIVERY, b's');
 pub(super) const GONE: Table = Table::new(OUTCOME_DELIVERY, b'g');
 /// An outcome that waits: `62 00 08 6f`, length and bytes of the outbox's name, sequence.
 pub(super) const PENDING: Table = Table::new(OUTCOME_DELIVERY, b'o');
+
+/// What is stored, for the fuzz targets.
+pub(in crate::kinds) const FORMS: &[Form] = &[
+    Form::row::<State>(STATE),
+    Form::row::<Gone>(GONE),
+    Form::row::<Pending>(PENDING),
+    Form::row::<Dead>(DEAD),
+    Form::payload::<Progress>(OUTCOME_DELIVERY),
+    relay::WATERMARK_FORM,
+    relay::MESSAGE_FORM,
+];
 
 /// What has come about and is to be told.
 #[derive(Clone, Debug, PartialEq, Eq)]

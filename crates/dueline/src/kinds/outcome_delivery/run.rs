@@ -110,6 +110,12 @@ impl Ran {
         self.leaving.len()
     }
 
+    /// Whether more waits, by what was counted, than leaves in this run: the place in the outbox where it went
+    /// on cannot be right if nothing is left behind it.
+    pub(super) fn is_more_waiting(&self) -> bool {
+        self.summary.backlog.rows > self.leaving.len() as u64
+    }
+
     /// Whether the settling batch has room for one more row of this many bytes, whatever becomes of it.
     pub(super) fn has_room_for(&self, bytes: usize) -> bool {
         const PUT_BYTES_MAX: usize = 768 * 1_024;

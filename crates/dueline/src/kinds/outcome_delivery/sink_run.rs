@@ -102,6 +102,7 @@ impl<'a> SinkRun<'a> {
         self.ran.progress.cursor = 0;
         self.ran.progress.earliest_ms = u64::MAX;
         self.ran.next = match earliest_ms {
+            u64::MAX if start > 0 && self.ran.is_more_waiting() => Next::Now,
             u64::MAX => Next::Drained,
             due_ms if due_ms <= self.runtime.now_ms() => Next::Now,
             due_ms => Next::At(due_ms),

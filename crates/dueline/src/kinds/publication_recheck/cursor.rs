@@ -1,13 +1,18 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use sha2::{Digest, Sha256};
 
+use super::PUBLICATION_RECHECK;
 use super::gate::{Gated, GatedRecord};
+use crate::kinds::fuzzing::Form;
 use crate::kinds::row::Row;
 use crate::rows::Malformed;
 use crate::rows::codec::Reader;
 
 /// What a position was reached with.
 pub(super) type WalkDigest = [u8; 32];
+
+/// What is stored, for the fuzz targets.
+pub(in crate::kinds) const FORMS: &[Form] = &[Form::payload::<WalkCursor>(PUBLICATION_RECHECK)];
 
 /// How far a walk has come, the timer's payload: `version:u8 digest:32 position:u32`. An empty payload is
 /// a walk that has not begun.

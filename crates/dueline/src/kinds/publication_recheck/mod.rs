@@ -124,6 +124,7 @@ mod handler;
 mod rechecks;
 mod walk;
 
+pub(super) use cursor::FORMS;
 pub use gate::{
     DEPENDENCIES_MAX, Dependency, Gate, Gated, GatedRecord, RemoteAllowance, STATE_KEYS_MAX,
 };

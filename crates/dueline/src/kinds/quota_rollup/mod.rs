@@ -88,6 +88,7 @@ pub use meter::{BackOff, QuotaMeter, QuotaNote};
 pub use own_charges::OwnCharges;
 pub use quota::{PERIOD_MS, Quota};
 pub use quotas::{QuotaUsage, Quotas};
+pub(super) use rows::FORMS;
 pub use rows::QUOTA_NAME_BYTES_MAX;
 pub use window::{GRACE_MS, WINDOW_MS_MAX, WINDOW_MS_MIN, Window};
 

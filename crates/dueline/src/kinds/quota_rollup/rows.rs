@@ -2,7 +2,9 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 use super::QUOTA_ROLLUP;
 use super::amounts::Amounts;
+use super::job::Job;
 use super::window::Window;
+use crate::kinds::fuzzing::Form;
 use crate::kinds::row::{Row, Table};
 use crate::rows::Malformed;
 use crate::rows::codec::Reader;
@@ -22,6 +24,21 @@ pub(super) const VIEW: Table = Table::new(QUOTA_ROLLUP, b'v');
 pub(super) const CONTRIBUTION: Table = Table::new(QUOTA_ROLLUP, b'c');
 /// The total at the coordinator: `62 00 05 74`, then the window.
 pub(super) const TOTAL: Table = Table::new(QUOTA_ROLLUP, b't');
+
+/// What is stored, for the fuzz targets.
+pub(in crate::kinds) const FORMS: &[Form] = &[
+    Form::row::<Usage>(USAGE),
+    Form::row::<View>(VIEW),
+    Form::row::<Contribution>(CONTRIBUTION),
+    Form::row::<Total>(TOTAL),
+    Form::payload::<Job>(QUOTA_ROLLUP),
+    Form {
+        kind: QUOTA_ROLLUP,
+        letter: None,
+        what: "the reference of a roll-up",
+        reread: |reference| Ok(Place::of_reference(reference)?.reference()),
+    },
+];
 
 /// The window of one quota: what its rows are found by.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -90,6 +90,7 @@ mod rows;
 pub use ending::OnAbandon;
 pub use planners::{Forgotten, Reservations, Reserved, Settlement};
 pub use reservation::{End, Reservation, ReservationId, ReservationState, Terms};
+pub(super) use rows::FORMS;
 
 use crate::kind::TimerKind;
 use crate::kinds::outcome_delivery::OUTCOME_BODY_BYTES_MAX;

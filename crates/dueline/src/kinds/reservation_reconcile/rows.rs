@@ -2,6 +2,8 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 use super::RESERVATION_RECONCILE;
 use super::reservation::ReservationId;
+use crate::kinds::fuzzing::Form;
+use crate::kinds::outcome_delivery::OUTBOX_NAME_BYTES_MAX;
 use crate::kinds::row::{Row, Table};
 use crate::limits::DUE_MS_MAX;
 use crate::rows::Malformed;
@@ -10,6 +12,12 @@ use crate::store::Key;
 
 /// A reservation: `62 00 09 72`, then its id.
 const RESERVATION: Table = Table::new(RESERVATION_RECONCILE, b'r');
+
+/// What is stored, for the fuzz targets.
+pub(in crate::kinds) const FORMS: &[Form] = &[
+    Form::row::<ReservationRow>(RESERVATION),
+    Form::payload::<TimerPayload>(RESERVATION_RECONCILE),
+];
 
 /// The retention of a row that stays until it is forgotten.
 const FOR_EVER: u64 = u64::MAX;
@@ -102,6 +110,9 @@ impl Row for ReservationRow {
         let ended_at_ms = reader.u64()?;
         let keep_ms = Some(reader.u64()?).filter(|keep_ms| *keep_ms != FOR_EVER);
         let outbox_len = usize::from(reader.u8()?);
+        if outbox_len > OUTBOX_NAME_BYTES_MAX {
+            return Err(Malformed("the name of an outbox is too long"));
+        }
         let outbox = reader.bytes(outbox_len)?;
         let reason_len = usize::from(reader.u8()?);
         let reason = reader.bytes(reason_len)?;
@@ -137,5 +148,30 @@ impl Row for TimerPayload {
         let serial = reader.u64()?;
         reader.end()?;
         Ok(Self { serial })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outbox_that_no_outbox_is_called_is_refused() {
+        let of = |outbox| ReservationRow {
+            stage: Stage::Pending,
+            serial: 1,
+            reserved_at_ms: 2,
+            commit_by_ms: 3,
+            deadline_ms: 4,
+            ended_at_ms: 0,
+            keep_ms: None,
+            outbox,
+            reason: Bytes::new(),
+            detail: Bytes::new(),
+        };
+        let longest = of(Bytes::from(vec![b'o'; OUTBOX_NAME_BYTES_MAX]));
+        assert_eq!(ReservationRow::decode(&longest.encode()), Ok(longest));
+        let longer = of(Bytes::from(vec![b'o'; OUTBOX_NAME_BYTES_MAX + 1]));
+        assert!(ReservationRow::decode(&longer.encode()).is_err());
     }
 }

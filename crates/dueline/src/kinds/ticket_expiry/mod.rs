@@ -92,6 +92,7 @@ pub use request::{
     Hold, Opened, Refusal, TICKET_DATA_BYTES_MAX, TICKET_NAME_BYTES_MAX, TICKET_SESSION_BYTES_MAX,
 };
 pub use rows::Counted;
+pub(super) use rows::FORMS;
 pub use ticket::Ticket;
 pub use tickets::{
     TICKET_ABORT_MS, TICKET_CALLS_PER_TICK, TICKET_PAGE_MAX, TICKET_TTL_MAX_MS, TicketPage, Tickets,

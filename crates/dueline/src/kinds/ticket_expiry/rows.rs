@@ -3,6 +3,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::{TICKET_EXPIRY, TicketId};
+use crate::kinds::fuzzing::Form;
 use crate::kinds::row::{Row, Table};
 use crate::rows::Malformed;
 use crate::rows::codec::Reader;
@@ -18,6 +19,15 @@ const RESOURCE: Table = Table::new(TICKET_EXPIRY, b'r');
 const ACTOR: Table = Table::new(TICKET_EXPIRY, b'a');
 /// A ticket that could not be closed: `62 00 02 78`, its id.
 pub(super) const SET_ASIDE: Table = Table::new(TICKET_EXPIRY, b'x');
+
+/// What is stored, for the fuzz targets.
+pub(in crate::kinds) const FORMS: &[Form] = &[
+    Form::row::<Record>(TICKET),
+    Form::row::<Index>(INDEX),
+    Form::row::<Counter>(RESOURCE),
+    Form::row::<Counter>(ACTOR),
+    Form::row::<Aside>(SET_ASIDE),
+];
 
 const HAS_ACTOR: u8 = 1;
 const HAS_KEY: u8 = 2;
@@ -198,6 +208,14 @@ impl Row for Counter {
     }
 }
 
+fn reason(reader: Reader) -> Result<String, Malformed> {
+    let reason = reader.rest();
+    if reason.len() > REASON_BYTES_MAX {
+        return Err(Malformed("the reason is too long"));
+    }
+    String::from_utf8(reason.to_vec()).map_err(|_| Malformed("the reason is not UTF-8"))
+}
+
 /// A ticket that could not be closed,
 /// `version:u8 since_ms:u64 timer_due_ms:u64 tries:u32 reason`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -229,8 +247,23 @@ impl Row for Aside {
             since_ms: reader.u64()?,
             timer_due_ms: reader.u64()?,
             tries: u32::from(reader.u16()?) << 16 | u32::from(reader.u16()?),
-            reason: String::from_utf8(reader.rest().to_vec())
-                .map_err(|_| Malformed("the reason is not UTF-8"))?,
+            reason: reason(reader)?,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_read_up_to_the_length_that_is_written() {
+        let of = |length| {
+            let numbers = [&[1][..], &[0; 20]].concat();
+            Bytes::from([numbers, vec![b'r'; length]].concat())
+        };
+        let longest = of(REASON_BYTES_MAX);
+        assert_eq!(Aside::decode(&longest).unwrap().encode(), longest);
+        assert!(Aside::decode(&of(REASON_BYTES_MAX + 1)).is_err());
     }
 }

@@ -47,7 +47,7 @@ impl Timers {
         let names: Vec<Key> = named.map(|one| one.timer.name().encode()).collect();
         let read = self.store().get_many(partition, &names).await;
         let mut seen = read.map_err(TimerError::from)?.into_iter();
-        let mut plans = Vec::with_capacity(asked.len());
+        let mut plans = Vec::new();
         for (index, one) in asked.iter().enumerate() {
             let found = if one.timer.named {
                 seen.next().flatten()

@@ -1,6 +1,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
-use crate::kinds::outcome_delivery::{OUTCOME_BODY_BYTES_MAX, Outcome};
+use crate::kinds::fuzzing::Form;
+use crate::kinds::outcome_delivery::{OUTCOME_BODY_BYTES_MAX, OUTCOME_DELIVERY, Outcome};
 use crate::limits::KEY_BYTES_MAX;
 use crate::rows::codec::Reader;
 use crate::rows::{Malformed, is_reserved};
@@ -12,6 +13,24 @@ pub const RELAY_WRITES_MAX: usize = 90;
 const VERSION: u8 = 1;
 const PUT: u8 = 1;
 const DELETE: u8 = 2;
+
+/// For the fuzz targets.
+pub(in super::super) const MESSAGE_FORM: Form = Form {
+    kind: OUTCOME_DELIVERY,
+    letter: None,
+    what: "a message of a relay",
+    reread: |body| {
+        let (target, writes) = decode(body)?;
+        let message = RelayMessage {
+            target,
+            writes: writes?,
+        };
+        let outcome = message.outcome(Bytes::new());
+        outcome
+            .map(|outcome| outcome.body)
+            .map_err(|_| Malformed("a message that cannot be sent"))
+    },
+};
 
 /// What a relay applies to another partition: puts and deletes in order, all of them or none.
 ///

@@ -5,8 +5,10 @@ mod message;
 mod run;
 mod target;
 
+pub(super) use message::MESSAGE_FORM;
 pub use message::{RELAY_WRITES_MAX, RelayMessage};
 pub(super) use run::RelayRun;
+pub(super) use target::WATERMARK_FORM;
 
 use std::fmt;
 use std::sync::Arc;

@@ -22,6 +22,8 @@ pub(in super::super) struct RelayRun<'a> {
     first_untried: Option<u64>,
     /// Whether more targets have failed than a pass can leave out.
     is_overflown: bool,
+    /// Whether it goes on behind the head.
+    is_resumed: bool,
 }
 
 impl<'a> RelayRun<'a> {
@@ -40,6 +42,7 @@ impl<'a> RelayRun<'a> {
             started: runtime.monotonic(),
             first_untried: None,
             is_overflown: false,
+            is_resumed: false,
         }
     }
 
@@ -63,6 +66,7 @@ impl<'a> RelayRun<'a> {
     fn begin_pass(&mut self) {
         let progress = &self.ran.progress;
         if progress.pass_end > 0 && progress.cursor < progress.pass_end {
+            self.is_resumed = progress.cursor > 0;
             return;
         }
         self.ran.progress = Progress {
@@ -159,6 +163,7 @@ impl<'a> RelayRun<'a> {
             ..Progress::beginning(progress.stamp)
         };
         self.ran.next = match (is_held_up, is_all) {
+            (false, true) if self.is_resumed && self.ran.is_more_waiting() => Next::Now,
             (false, true) => Next::Drained,
             (false, false) => Next::Now,
             (true, _) => {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::{BufMut, BytesMut};
 
 use crate::future::or_deadline;
+use crate::kinds::fuzzing::Form;
 use crate::kinds::observed::Observed;
 use crate::kinds::outcome_delivery::{OUTCOME_DELIVERY, OutboxName};
 use crate::kinds::row::{Row, Table};
@@ -19,6 +20,9 @@ use crate::timers::HandlerError;
 /// How far a target has absorbed an outbox: `62 00 08 68`, length and bytes of the source partition, name
 /// of the outbox. It stays for ever.
 const WATERMARK: Table = Table::new(OUTCOME_DELIVERY, b'h');
+
+/// For the fuzz targets.
+pub(in super::super) const WATERMARK_FORM: Form = Form::row::<Watermark>(WATERMARK);
 
 /// Most batches that one run applies to one target.
 const BATCHES_MAX: usize = 2;
