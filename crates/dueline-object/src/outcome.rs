@@ -2,11 +2,13 @@
 
 use bytes::Bytes;
 use dueline::store::{Batch, Partition};
-use dueline::timers::{DueTimer, Fired, HandlerError, Policy, Timer, TimerCtx, TimerKind, Timers};
+use dueline::timers::{
+    Asked, DueTimer, Fired, HandlerError, Policy, Timer, TimerCtx, TimerKind, Timers,
+};
 use dueline_worker::effect_mark;
 use wasm_bindgen::prelude::*;
 
-use crate::platform::{Outcome, Wanted};
+use crate::platform::Outcome;
 
 /// What `ObjectCore` and handlers share.
 #[derive(Clone, Debug)]
@@ -75,24 +77,19 @@ impl Scheduling {
     /// The batch of an outcome's effects and of what is scheduled, cancelled and told with them.
     async fn effects(&self, ctx: &TimerCtx<'_>, outcome: &Outcome) -> Result<Batch, HandlerError> {
         let mut batch = marked(outcome.effects());
-        for wanted in outcome.schedules().iter().flat_map(js_sys::Array::iter) {
-            let wanted: Wanted = wanted.unchecked_into();
-            let payload = wanted.payload().to_vec();
-            let timer = timer_of(
-                wanted.kind(),
-                wanted.reference(),
-                wanted.is_named(),
-                wanted.due_at(),
-                payload,
-            );
-            let policy = policy_of(wanted.policy());
-            let planned = self.timers.plan(&self.partition, &timer, policy).await?;
-            let planned = if wanted.policy() == CANCEL {
-                planned.into_cancel(&timer)?
-            } else {
-                planned.batch
-            };
-            batch = batch.append(planned);
+        if let Some(packed) = outcome.schedules() {
+            let wanted = unpacked(packed.to_vec());
+            let plans = self.timers.plan_all(&self.partition, &wanted.asked).await;
+            let plans = plans.map_err(|refused| refused.error)?;
+            for ((plan, asked), cancels) in plans.into_iter().zip(&wanted.asked).zip(wanted.cancels)
+            {
+                let planned = if cancels {
+                    plan.into_cancel(&asked.timer)?
+                } else {
+                    plan.batch
+                };
+                batch = batch.append(planned);
+            }
         }
         #[cfg(feature = "kinds")]
         let batch = batch.append(crate::built_in::told_with(ctx, &self.timers, outcome).await?);
@@ -116,17 +113,54 @@ pub(crate) fn time_of(ms: f64) -> u64 {
     ms as u64
 }
 
-pub(crate) fn timer_of(
-    kind: u8,
-    reference: String,
-    is_named: bool,
-    due_at: f64,
-    payload: Vec<u8>,
-) -> Timer {
-    let timer = Timer::new(TimerKind(kind), reference)
-        .due_at(time_of(due_at))
-        .payload(payload);
-    if is_named { timer.named() } else { timer }
+/// Timers to be scheduled, or cancelled, together.
+#[derive(Default)]
+pub(crate) struct WantedAll {
+    pub(crate) asked: Vec<Asked>,
+    /// Whether each is to be cancelled.
+    cancels: Vec<bool>,
+}
+
+/// Numbers of each timer.
+const NUMBERS: usize = 8;
+
+/// Many timers, one behind the other, since an object would cost a call for each of its parts: eight numbers,
+/// a reference and a payload each. The numbers are its kind, 1 if it has a name, its due, its policy, the bytes
+/// of the reference and of the payload, and the halves of the generation that it is to replace, or -1.
+pub(crate) fn unpacked(packed: Vec<u8>) -> WantedAll {
+    let mut left = Bytes::from(packed);
+    let mut take = |length: usize| left.split_to(left.len().min(length));
+    let mut wanted = WantedAll::default();
+    loop {
+        let head = take(NUMBERS * 8);
+        let (chunks, _) = head.as_chunks::<8>();
+        let Ok(numbers) = <&[[u8; 8]; NUMBERS]>::try_from(chunks) else {
+            return wanted;
+        };
+        let [
+            kind,
+            is_named,
+            due_at,
+            policy,
+            reference,
+            payload,
+            high,
+            low,
+        ] = numbers.map(f64::from_le_bytes);
+        let mut timer = Timer::new(TimerKind(kind as u8), take(reference as usize))
+            .due_at(time_of(due_at))
+            .payload(take(payload as usize));
+        if is_named > 0.0 {
+            timer = timer.named();
+        }
+        let policy = policy as u8;
+        wanted.cancels.push(policy == CANCEL);
+        wanted.asked.push(Asked {
+            timer,
+            policy: policy_of(policy),
+            if_match: (high >= 0.0).then(|| (high as u64) << 32 | low as u64),
+        });
+    }
 }
 
 /// In the place of a policy: the timer of the name is cancelled.

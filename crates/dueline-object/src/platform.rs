@@ -172,36 +172,13 @@ extern "C" {
     #[wasm_bindgen(method, getter)]
     pub fn effects(this: &Outcome) -> Option<f64>;
 
-    /// Timers to be scheduled or cancelled with the effects: [`Wanted`].
+    /// Timers to be scheduled or cancelled with the effects, as [`unpacked`](crate::outcome::unpacked) reads them.
     #[wasm_bindgen(method, getter)]
-    pub fn schedules(this: &Outcome) -> Option<Array>;
+    pub fn schedules(this: &Outcome) -> Option<Uint8Array>;
 
     /// Whatever a call brought back.
     #[wasm_bindgen(method, getter)]
     pub fn output(this: &Outcome) -> JsValue;
-
-    /// A timer to be scheduled, or a name to be cancelled.
-    pub type Wanted;
-
-    #[wasm_bindgen(method, getter)]
-    pub fn kind(this: &Wanted) -> u8;
-
-    /// The name, or the reference of an anonymous timer.
-    #[wasm_bindgen(method, getter)]
-    pub fn reference(this: &Wanted) -> String;
-
-    #[wasm_bindgen(method, getter, js_name = isNamed)]
-    pub fn is_named(this: &Wanted) -> bool;
-
-    #[wasm_bindgen(method, getter, js_name = dueAt)]
-    pub fn due_at(this: &Wanted) -> f64;
-
-    #[wasm_bindgen(method, getter)]
-    pub fn payload(this: &Wanted) -> Uint8Array;
-
-    /// 0 to replace, 1 to keep the earliest, 2 if there is none; 3 to cancel, without a due and a payload.
-    #[wasm_bindgen(method, getter)]
-    pub fn policy(this: &Wanted) -> u8;
 
     /// How a kind is run.
     pub type KindOptions;

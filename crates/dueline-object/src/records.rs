@@ -128,18 +128,21 @@ pub(crate) fn lane_summary(lane: &LaneSummary) -> JsValue {
 
 /// Made by the host at once: each property of a record costs a call, and scheduling is what is done most.
 pub(crate) fn scheduled(host: &Host, scheduled: &Scheduled) -> JsValue {
-    let outcome = match scheduled.outcome {
-        ScheduleOutcome::Created => "created",
-        ScheduleOutcome::Replaced => "replaced",
-        ScheduleOutcome::Moved => "moved",
-        ScheduleOutcome::Kept => "kept",
-    };
     host.scheduled(
         scheduled.generation,
         scheduled.due_at_ms as f64,
         &literal(scheduled.state.as_str()),
-        &literal(outcome),
+        &literal(outcome_of(scheduled)),
     )
+}
+
+fn outcome_of(scheduled: &Scheduled) -> &'static str {
+    match scheduled.outcome {
+        ScheduleOutcome::Created => "created",
+        ScheduleOutcome::Replaced => "replaced",
+        ScheduleOutcome::Moved => "moved",
+        ScheduleOutcome::Kept => "kept",
+    }
 }
 
 pub(crate) fn cancelled(cancelled: &Cancelled) -> JsValue {

@@ -5,25 +5,21 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use dueline::timers::{
-    DeadId, ListCursor, ListQuery, TimerError, TimerKind, TimerState, TimerStates,
+    DeadId, ListCursor, ListQuery, Refused, Timer, TimerError, TimerKind, TimerState, TimerStates,
 };
 use js_sys::{Array, Promise};
 use wasm_bindgen::prelude::*;
 
 use crate::errors::thrown_timer_error;
 use crate::object::ObjectCore;
-use crate::outcome::{Scheduling, policy_of, time_of, timer_of};
+use crate::outcome::{Scheduling, policy_of, time_of, unpacked};
 use crate::platform::Host;
 use crate::records::{Record, cancelled, dead_view, lane_summary, scheduled, timer_view};
 use crate::tasks::promise;
 
 #[wasm_bindgen]
 impl ObjectCore {
-    /// Schedules a timer; with a generation only in the place of that one. Of what was scheduled.
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "an object would cost a call for each of its parts"
-    )]
+    /// Schedules a timer. Of what was scheduled.
     pub fn schedule(
         &self,
         kind: u8,
@@ -32,24 +28,39 @@ impl ObjectCore {
         due_at: f64,
         payload: Vec<u8>,
         policy: u8,
-        if_match: Option<String>,
     ) -> Promise {
-        let timer = timer_of(kind, reference, is_named, due_at, payload);
+        let timer = Timer::new(TimerKind(kind), reference)
+            .due_at(time_of(due_at))
+            .payload(payload);
+        let timer = if is_named { timer.named() } else { timer };
         let host = self.host.clone();
         self.verb(|Scheduling { timers, partition }| {
             Box::pin(async move {
-                let done = match generation_of(if_match)? {
-                    Some(generation) => {
-                        timers
-                            .schedule_if_match(&partition, timer, generation)
-                            .await?
-                    }
-                    None => {
-                        let policy = policy_of(policy);
-                        timers.schedule(&partition, timer, policy).await?
-                    }
-                };
+                let policy = policy_of(policy);
+                let done = timers.schedule(&partition, timer, policy).await?;
                 Ok(scheduled(&host, &done))
+            })
+        })
+    }
+
+    /// Schedules all of these timers, which are packed, or none. Of a list of what was scheduled, or of
+    /// `{ index, error }` for the one that was refused, without an index for all.
+    #[wasm_bindgen(js_name = scheduleAll)]
+    pub fn schedule_all(&self, packed: Vec<u8>) -> Promise {
+        let (driver, host) = (self.driver.clone(), self.host.clone());
+        self.verb(|Scheduling { partition, .. }| {
+            Box::pin(async move {
+                let wanted = unpacked(packed);
+                Ok(match driver.schedule_all(&partition, &wanted.asked).await {
+                    Ok(done) => {
+                        let done = done.iter().map(|done| scheduled(&host, done));
+                        done.collect::<Array>().into()
+                    }
+                    Err(Refused { index, error }) => Record::new()
+                        .with("index", index.map(|index| index as f64))
+                        .with("error", thrown_timer_error(&error))
+                        .done(),
+                })
             })
         })
     }

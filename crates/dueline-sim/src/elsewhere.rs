@@ -142,6 +142,13 @@ pub(crate) const ELSEWHERE: &[Elsewhere] = &[
         "unknown",
         "whoever_enters_sets_a_missing_alarm_for_it_and_never_puts_one_off",
     ),
+    // Names are read and committed in one turn, so no history loses a guard of a whole.
+    Elsewhere::new(
+        Mutant::WholeKeepsItsFront,
+        "dueline-worker",
+        "whole",
+        "two_of_one_name_are_none",
+    ),
     // Files and their locks, and the server.
     Elsewhere::new(
         Mutant::LockLeftToItsFile,

@@ -102,6 +102,10 @@
 //! | schedule, due before everything else | 2 | 3 | 1 | 1 |
 //! | schedule, due later | 0 | 1 | 0 | 1 |
 //! | the same with a name | 0 | 2 | 0 | 1 |
+//! | 100 in one commit ([`ObjectDriver::schedule_all`]), due before everything else | 2 | 102 | 1 | 1 |
+//! | the same, due later | 0 | 100 | 0 | 1 |
+//! | the same with names that are new | 1 | 200 | 0 | 1 |
+//! | the same with names that are known | 201 | 300 | 0 | 1 |
 //! | a batch without a timer | 0 | 1 | 0 | 1 |
 //! | an alarm that fires one timer | 7 | 3 | 1 | 1 |
 //! | an alarm that fires 32 in one group | 38 | 34 | 1 | 1 |

@@ -29,6 +29,7 @@ pub(crate) enum Mutant {
     AlarmForgetsUnknown,
     AlarmSpinsForUnknown,
     AlarmPutOffForUnknown,
+    WholeKeepsItsFront,
 }
 
 /// Whether this bug is planted here.

@@ -4,7 +4,7 @@
 mod home;
 
 use dueline::store::{Batch, NamespaceStore};
-use dueline::timers::{Policy, Registration, Timer, TimerKind};
+use dueline::timers::{Asked, Policy, Registration, Timer, TimerKind};
 use dueline_worker::simulated::StorageCounts;
 use dueline_worker::{ObjectDriver, ObjectOptions, Start};
 use home::handlers::{CallsFor, Seen, fails, notes};
@@ -99,6 +99,33 @@ fn schedules() {
     assert_eq!(later, of(0, 1, 0, 1), "due later");
     assert_eq!(named, of(0, 2, 0, 1), "with a name");
     assert_eq!(own_row, of(0, 1, 0, 1), "no timer at all");
+}
+
+#[test]
+fn schedules_of_a_hundred_in_one_commit() {
+    let home = Home::new();
+    let driver = worn_in(&home);
+    let all = |due_ms: u64, named: bool| {
+        let asked = (0..100).map(|number| {
+            let timer = Timer::new(A, format!("{number}")).due_at(due_ms);
+            Asked {
+                timer: if named { timer.named() } else { timer },
+                policy: Policy::Replace,
+                if_match: None,
+            }
+        });
+        let asked: Vec<Asked> = asked.collect();
+        home.run(driver.schedule_all(&home.partition, &asked))
+            .unwrap();
+    };
+    let earlier = cost(&home, || all(START_MS + 5_000, false));
+    let later = cost(&home, || all(START_MS + 6_000, false));
+    let named = cost(&home, || all(START_MS + 6_000, true));
+    let replaced = cost(&home, || all(START_MS + 7_000, true));
+    assert_eq!(earlier, of(2, 102, 1, 1), "due before everything else");
+    assert_eq!(later, of(0, 100, 0, 1), "due later");
+    assert_eq!(named, of(1, 200, 0, 1), "with new names");
+    assert_eq!(replaced, of(201, 300, 0, 1), "with known names");
 }
 
 #[test]

@@ -302,6 +302,8 @@ mutants! {
     /// Whoever enters does not put off the alarm for a kind without a handler (rule 8 of
     /// `dueline-worker`).
     AlarmPutOffForUnknown = "alarm-put-off-for-unknown",
+    /// Of a whole that does not commit nothing does (`ObjectStore::apply_whole`).
+    WholeKeepsItsFront = "whole-keeps-its-front",
     /// After a commit in doubt nothing is read before another has settled it (DESIGN: "the
     /// outcome is not known").
     PlainReadAfterFailedCommit = "plain-read-after-failed-commit",

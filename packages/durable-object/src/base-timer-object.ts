@@ -11,6 +11,7 @@ import type {
   Payloads,
   Schedule,
   Scheduled,
+  ScheduleOfKind,
   TimerView,
   When,
 } from "./types.js";
@@ -47,6 +48,11 @@ export abstract class BaseTimerObject<P extends Payloads, Env = unknown, B exten
   /** See {@link BaseTimers.schedule}. */
   async schedule<K extends KindOf<P>>(kind: K, timer: Schedule<P[K]>): Promise<Scheduled> {
     return this.timers.schedule(kind, timer);
+  }
+
+  /** See {@link BaseTimers.scheduleMany}. */
+  async scheduleMany(timers: readonly ScheduleOfKind<P>[]): Promise<Scheduled[]> {
+    return this.timers.scheduleMany(timers);
   }
 
   /** See {@link BaseTimers.cancel}. */

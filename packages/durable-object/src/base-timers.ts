@@ -9,7 +9,7 @@ import { Log } from "./log.js";
 import { Opened } from "./opened.js";
 import { OwnAlarm } from "./own-alarm.js";
 import { coreKind, coreSettings, hostKinds, type Settings } from "./settings.js";
-import type { FollowUp } from "./outcomes.js";
+import { scheduleMany, scheduleOver, wantedOf } from "./schedule-many.js";
 import type {
   AlarmReport,
   Cancelled,
@@ -20,6 +20,7 @@ import type {
   Payloads,
   Schedule,
   Scheduled,
+  ScheduleOfKind,
   TimerState,
   TimerView,
   When,
@@ -75,14 +76,17 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
   /** Schedules a timer. Once the promise is resolved, it is committed and the alarm is set. */
   schedule<K extends KindOf<P>>(kind: K, timer: Schedule<P[K]>): Promise<Scheduled> {
     return this.call((opened) => {
-      const { ifMatch: match, ...rest } = optionsOf("a timer", timer as Schedule<unknown>);
-      const ifMatch = optionalText("`ifMatch`", match);
-      const wanted = opened.host.wanted({ ...rest, kind } as FollowUp<Payloads>);
-      if (ifMatch !== undefined && !wanted.isNamed) {
-        throw new DuelineError("invalid", "`ifMatch` is for a timer with a name");
-      }
-      return scheduled(opened, wanted, ifMatch);
+      const wanted = wantedOf(opened.host, { ...optionsOf("a timer", timer as Schedule<unknown>), kind });
+      return wanted.ifMatch === undefined ? scheduled(opened, wanted) : scheduleOver(opened, wanted);
     });
+  }
+
+  /**
+   * Schedules up to 1,000 timers in one commit: all of them, or none. What was scheduled comes in their order. Each
+   * name stands once among them. An error that one of them causes tells which, in its `refused` and its message.
+   */
+  scheduleMany(timers: readonly ScheduleOfKind<P>[]): Promise<Scheduled[]> {
+    return this.call((opened) => scheduleMany(opened, timers));
   }
 
   /** Cancels the timer of a name; `undefined` if there is none. Once resolved it is final. */
@@ -234,7 +238,7 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
 
   async #scheduleOwn(opened: Opened, dueAt: number): Promise<void> {
     const wanted = opened.host.wanted({ kind: OwnAlarm.KIND, name: OwnAlarm.NAME, dueAt, payload: undefined });
-    await scheduled(opened, wanted, undefined);
+    await scheduled(opened, wanted);
   }
 
   /** A verb: with open timers, outside effects, and with a look at the alarm behind it. */
@@ -333,9 +337,7 @@ function listed(states: readonly TimerState[]): string {
 }
 
 /** Schedules a timer. Its parts are handed over one by one: an object would cost a call for each of them. */
-function scheduled(opened: Opened, wanted: CoreWanted, ifMatch: string | undefined): Promise<Scheduled> {
+function scheduled(opened: Opened, wanted: CoreWanted): Promise<Scheduled> {
   const { kind, reference, isNamed, dueAt, payload, policy } = wanted;
-  return opened.wait((core) =>
-    core.schedule(kind, reference, isNamed, dueAt, payload, policy, ifMatch),
-  ) as Promise<Scheduled>;
+  return opened.wait((core) => core.schedule(kind, reference, isNamed, dueAt, payload, policy)) as Promise<Scheduled>;
 }

@@ -1,7 +1,7 @@
 // What both entries of the package have in common.
 export type { BaseTimerObject } from "./base-timer-object.js";
 export type { BaseTimers } from "./base-timers.js";
-export { DuelineError, type DuelineErrorCode } from "./errors.js";
+export { DuelineError, type DuelineErrorCode, type RefusedTimer } from "./errors.js";
 export {
   detached,
   type Detached,
@@ -42,6 +42,7 @@ export type {
   Policy,
   Schedule,
   Scheduled,
+  ScheduleOfKind,
   TimerState,
   TimerView,
   When,

@@ -39,6 +39,15 @@ export type DuelineErrorCode =
   /** The engine trapped in this call; the object goes on with a new instance of it. */
   | "crashed";
 
+/** Which timer of a call was refused. */
+export interface RefusedTimer {
+  /** Its place in the list, from 0. */
+  readonly index: number;
+  readonly kind: string;
+  /** Without one the timer is anonymous. */
+  readonly name?: string;
+}
+
 /** Every error that this package throws. The message begins with the code, so that it survives an RPC. */
 export class DuelineError extends Error {
   override readonly name = "DuelineError";
@@ -47,16 +56,24 @@ export class DuelineError extends Error {
   readonly current: string | undefined;
   /** Of `claimed`: when the claim ends, in milliseconds since 1970. */
   readonly endsAt: number | undefined;
+  /** Of `scheduleMany`: the timer for whose sake none was scheduled; `undefined` if it was no single one. */
+  readonly refused: RefusedTimer | undefined;
 
   constructor(
     code: DuelineErrorCode,
     message: string,
-    more: { readonly cause?: unknown; readonly current?: string; readonly endsAt?: number } = {},
+    more: {
+      readonly cause?: unknown;
+      readonly current?: string;
+      readonly endsAt?: number;
+      readonly refused?: RefusedTimer;
+    } = {},
   ) {
     super(`${code}: ${message}`, more.cause === undefined ? undefined : { cause: more.cause });
     this.code = code;
     this.current = more.current;
     this.endsAt = more.endsAt;
+    this.refused = more.refused;
   }
 }
 

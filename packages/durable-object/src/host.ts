@@ -9,7 +9,7 @@ import { decodePayload, encodePayload, shownPayload } from "./payload.js";
 import { dueTimer, inTime, Running, TIMEOUT_MS_MAX, type CoreTimer } from "./running.js";
 import type { Payloads } from "./types.js";
 import { scheduledView } from "./views.js";
-import { CANCEL, goingWith, NOTHING, notTooMany, once, policyNumber, type CoreWanted } from "./wanted.js";
+import { CANCEL, goingWith, NOTHING, notTooMany, once, packed, policyNumber, type CoreWanted } from "./wanted.js";
 
 /** What a kind has that does not say otherwise. */
 const ATTEMPTS = 20;
@@ -32,7 +32,8 @@ interface CoreOutcome {
   readonly afterMs?: number;
   readonly reason?: string;
   readonly effects?: number;
-  readonly schedules?: readonly CoreWanted[];
+  /** Timers to be scheduled or cancelled, {@link packed}. */
+  readonly schedules?: Uint8Array;
   readonly output?: unknown;
 }
 
@@ -411,7 +412,7 @@ export class ObjectHost {
     const given = dead === undefined ? {} : { dead };
     return {
       ...(effects === undefined ? {} : { effects: this.#effects.keep(kind, checkedEffects(kind, effects), { run, ...given }) }),
-      ...(schedules.length === 0 ? {} : { schedules }),
+      ...(schedules.length === 0 ? {} : { schedules: packed(schedules) }),
       ...told,
     };
   }

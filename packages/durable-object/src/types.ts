@@ -18,6 +18,11 @@ export type Policy = "replace" | "keepEarliest" | "ifAbsent";
 /** A timer to be scheduled. */
 export type Schedule<T> = When & Naming & PayloadOf<T>;
 
+/** A timer to be scheduled with others: its kind beside what `schedule` takes. */
+export type ScheduleOfKind<P extends Payloads> = {
+  [K in KindOf<P>]: { readonly kind: K } & Schedule<P[K]>;
+}[KindOf<P>];
+
 /** The name of a timer, and what becomes of the one that has it. */
 export type Naming =
   | {

@@ -11,7 +11,11 @@ export interface CoreWanted {
   readonly payload: Uint8Array;
   /** The number of its policy, or {@link CANCEL}. */
   readonly policy: number;
+  /** The generation that it is to replace. */
+  readonly ifMatch?: bigint;
 }
+
+const encoder = new TextEncoder();
 
 /** In the place of a policy: the timer of the name is cancelled. */
 export const CANCEL = 3;
@@ -55,4 +59,29 @@ export function once(timers: readonly CoreWanted[]): void {
     }
     names.add(name);
   }
+}
+
+/** How many numbers the core reads of each timer, in front of its name and payload. */
+const NUMBERS = 8;
+
+/** Timers as the core reads them, one behind the other: an object would cost a call for each of its parts. */
+export function packed(timers: readonly CoreWanted[]): Uint8Array {
+  const names = timers.map(({ reference }) => (reference === "" ? NOTHING : encoder.encode(reference)));
+  const length = timers.reduce((sum, { payload }, index) => sum + (names[index]?.length ?? 0) + payload.length, 0);
+  const bytes = new Uint8Array(timers.length * NUMBERS * 8 + length);
+  const view = new DataView(bytes.buffer);
+  let at = 0;
+  timers.forEach(({ kind, isNamed, dueAt, payload, policy, ifMatch }, index) => {
+    const name = names[index] ?? NOTHING;
+    const [high, low] = ifMatch === undefined ? [-1, -1] : [Number(ifMatch >> 32n), Number(ifMatch & 0xffff_ffffn)];
+    for (const number of [kind, Number(isNamed), dueAt, policy, name.length, payload.length, high, low]) {
+      view.setFloat64(at, number, true);
+      at += 8;
+    }
+    for (const part of [name, payload]) {
+      bytes.set(part, at);
+      at += part.length;
+    }
+  });
+  return bytes;
 }

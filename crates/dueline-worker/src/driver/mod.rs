@@ -1,6 +1,7 @@
 mod alarm_run;
 mod calls;
 mod requeue;
+mod schedule_all;
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, PoisonError};

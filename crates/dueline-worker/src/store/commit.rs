@@ -1,5 +1,6 @@
 //! The turn of a write: the alarm first, then the commit.
 
+use dueline::BoxFuture;
 use dueline::sql::{Finished, MemoryChange, SqlConn, Transaction, Writer, purge_orphans, schema};
 use dueline::store::{
     AuditPage, Batch, Group, GroupOutcome, Partition, StoreError, StoreErrorKind,
@@ -16,6 +17,14 @@ use crate::yielding::give_way;
 /// Most wakes without a partition that are kept to be removed.
 const ORPHANS_MAX: usize = 1_024;
 
+/// What commits of a group one of whose batches does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stays {
+    /// The batches before it: the contract of a store.
+    Front,
+    Nothing,
+}
+
 impl State {
     pub(super) fn note_orphans(&mut self, orphans: Vec<dueline::sql::OrphanWake>) {
         let room = ORPHANS_MAX.saturating_sub(self.orphans.len());
@@ -28,14 +37,30 @@ impl State {
 }
 
 impl ObjectStore {
+    /// Commits batches of one partition in their order as
+    /// [`apply_all`](dueline::store::NamespaceStore::apply_all), but all of them or none: where one does not
+    /// commit, only why comes back. A guard that was lost is `Unavailable`: read again, then plan again.
+    pub fn apply_whole<'a>(
+        &'a self,
+        partition: &'a Partition,
+        batches: Vec<Batch>,
+    ) -> BoxFuture<'a, GroupOutcome> {
+        Box::pin(self.write(partition, Group::from(batches), Stays::Nothing))
+    }
+
     /// Commits a group; if it makes something due before the alarm, the alarm is set before, in the
     /// same turn.
-    pub(super) async fn write(&self, partition: &Partition, mut group: Group) -> GroupOutcome {
+    pub(super) async fn write(
+        &self,
+        partition: &Partition,
+        mut group: Group,
+        stays: Stays,
+    ) -> GroupOutcome {
         if planted(Mutant::AlarmSetLate) {
-            return self.write_with_late_alarm(partition, group).await;
+            return self.write_with_late_alarm(partition, group, stays).await;
         }
         let marks = take_marks(&mut group);
-        let (done, alarm, sync) = self.write_turn(partition, &group, &marks);
+        let (done, alarm, sync) = self.write_turn(partition, &group, &marks, stays);
         let done = self.confirmed(done, alarm).await;
         if let Some(sync) = sync
             && let Err(error) = sync.await
@@ -52,6 +77,7 @@ impl ObjectStore {
         partition: &Partition,
         group: &Group,
         effects: &[Vec<u64>],
+        stays: Stays,
     ) -> (GroupOutcome, Option<AlarmWrite>, Option<AlarmWrite>) {
         let mut state = self.lock();
         let earliest_ms = earliest_of(group);
@@ -65,7 +91,7 @@ impl ObjectStore {
         // A handler that set another alarm is not retried by the platform when it is cut: the mark
         // takes over what the retry would have said.
         let marks = alarm.is_some() && state.is_serving && !state.is_marked;
-        let done = self.commit(&mut state, partition, group, effects, marks);
+        let done = self.commit(&mut state, partition, group, effects, marks, stays);
         if let Some(due_ms) = earliest_ms {
             state.note_put(due_ms);
             // The store takes timers of this partition again. Those of a tick's own say nothing yet: how it
@@ -88,6 +114,7 @@ impl ObjectStore {
         group: &Group,
         effects: &[Vec<u64>],
         marks: bool,
+        stays: Stays,
     ) -> GroupOutcome {
         let mut failed = None;
         let done = self.transact(state, |conn, writer| {
@@ -104,9 +131,16 @@ impl ObjectStore {
                 Err(error)
             })?;
             let Finished { outcomes, memory } = transaction.finish()?;
-            Ok((outcomes.into_iter().next().unwrap_or_default(), memory))
+            let outcome = outcomes.into_iter().next().unwrap_or_default();
+            let is_cut = outcome.committed() < group.batches.len();
+            if is_cut && stays == Stays::Nothing && !planted(Mutant::WholeKeepsItsFront) {
+                return Err(outcome.stopped_by.unwrap_or_else(guard_lost));
+            }
+            Ok((outcome, memory))
         });
-        if let Some(failed) = failed {
+        if let Some(failed) = failed
+            && stays == Stays::Front
+        {
             return self.commit_before(state, partition, group.clone(), effects, failed);
         }
         match done {
@@ -212,8 +246,13 @@ impl ObjectStore {
     }
 
     /// A planted bug: commits, and sets the alarm a turn later.
-    async fn write_with_late_alarm(&self, partition: &Partition, group: Group) -> GroupOutcome {
-        let done = self.commit(&mut self.lock(), partition, &group, &[], false);
+    async fn write_with_late_alarm(
+        &self,
+        partition: &Partition,
+        group: Group,
+        stays: Stays,
+    ) -> GroupOutcome {
+        let done = self.commit(&mut self.lock(), partition, &group, &[], false, stays);
         give_way().await;
         let alarm = earliest_of(&group).map(|due_ms| self.lower(&mut self.lock(), due_ms));
         match alarm {
@@ -234,4 +273,9 @@ fn has_put(group: &Group) -> bool {
 /// The alarm could not be set, so nothing was written.
 fn not_armed(error: StoreError) -> StoreError {
     StoreError::unavailable("the alarm that the write needs could not be set").with_source(error)
+}
+
+/// A batch of a whole has lost a guard: to another writer, or to a batch before it.
+fn guard_lost() -> StoreError {
+    StoreError::unavailable("what is to be written was changed in the meantime")
 }

@@ -9,6 +9,7 @@ use dueline::store::{
 use dueline::timers::KindSet;
 
 use super::ObjectStore;
+use super::commit::Stays;
 
 impl ReadStore for ObjectStore {
     fn get<'a>(
@@ -59,7 +60,8 @@ impl NamespaceStore for ObjectStore {
     ) -> BoxFuture<'a, Result<BatchOutcome, StoreError>> {
         Box::pin(async move {
             validate_batch(&batch)?;
-            let done = self.write(partition, Group::from(vec![batch])).await;
+            let group = Group::from(vec![batch]);
+            let done = self.write(partition, group, Stays::Front).await;
             match (done.outcomes.into_iter().next(), done.stopped_by) {
                 (Some(outcome), _) => Ok(outcome),
                 (None, Some(error)) => Err(error),
@@ -73,7 +75,7 @@ impl NamespaceStore for ObjectStore {
         partition: &'a Partition,
         group: Group,
     ) -> BoxFuture<'a, GroupOutcome> {
-        Box::pin(self.write(partition, group))
+        Box::pin(self.write(partition, group, Stays::Front))
     }
 
     fn stats<'a>(

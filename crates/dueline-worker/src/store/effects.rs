@@ -6,6 +6,7 @@ use dueline::sql::SqlConn;
 use dueline::store::{Batch, Group, GroupOutcome, Key, Partition, StoreError, Write};
 
 use super::ObjectStore;
+use super::commit::Stays;
 use super::state::State;
 
 /// A write that stands for work of the host's in the batch that holds it: when the batch's guards have
@@ -93,7 +94,7 @@ impl ObjectStore {
         if group.batches.is_empty() {
             return GroupOutcome::stopped(failed.error);
         }
-        let mut done = self.commit(state, partition, &group, marks, false);
+        let mut done = self.commit(state, partition, &group, marks, false, Stays::Front);
         if done.stopped_by.is_none() && done.committed() == group.batches.len() {
             done.stopped_by = Some(failed.error);
         }

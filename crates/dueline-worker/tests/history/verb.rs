@@ -2,12 +2,12 @@
 
 use dueline::rows::TimerKey;
 use dueline::store::{Batch, Partition};
-use dueline::timers::{Policy, Timer};
+use dueline::timers::{Asked, Policy, Timer};
 use dueline::{BoxFuture, Bytes};
 use dueline_testkit::model::Random;
 use dueline_worker::ObjectDriver;
 
-use super::script::{KINDS, UNKNOWN, random_payload};
+use super::script::{KINDS, Op, UNKNOWN, payload, random_payload};
 
 const REFERENCES: [&str; 4] = ["a", "b", "c", "d"];
 
@@ -18,6 +18,7 @@ pub fn random_verb(
     partition: Partition,
     traps: bool,
 ) -> BoxFuture<'static, ()> {
+    let driver = driver.clone();
     let timers = driver.timers().clone();
     let kind = random.pick(&KINDS);
     let reference = Bytes::from_static(random.pick(&REFERENCES).as_bytes());
@@ -39,7 +40,23 @@ pub fn random_verb(
     }
     Box::pin(async move {
         match what {
-            0..12 => drop(timers.schedule(&partition, timer, policy).await),
+            0..11 => drop(timers.schedule(&partition, timer, policy).await),
+            11 => {
+                let others = REFERENCES
+                    .iter()
+                    .filter(|other| other.as_bytes() != reference);
+                let others = others.map(|other| {
+                    let timer = Timer::new(kind, *other).due_at(due_ms + 100);
+                    timer.payload(payload(Op::Log, 0)).named()
+                });
+                let asked = std::iter::once(timer).chain(others).map(|timer| Asked {
+                    timer,
+                    policy,
+                    if_match: None,
+                });
+                let asked: Vec<Asked> = asked.collect();
+                drop(driver.schedule_all(&partition, &asked).await);
+            }
             12..14 => drop(timers.cancel(&partition, kind, &reference, None).await),
             14 => drop(timers.pause(&partition, kind).await),
             15 => drop(timers.resume(&partition, kind).await),

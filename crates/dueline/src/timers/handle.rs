@@ -8,7 +8,7 @@ use crate::store::NamespaceStore;
 /// | to | call |
 /// |---|---|
 /// | schedule | [`schedule`](Self::schedule), [`schedule_if_match`](Self::schedule_if_match), [`schedule_many`](Self::schedule_many) |
-/// | schedule together with state of your own | [`plan`](Self::plan), [`plan_new`](Self::plan_new), [`plan_again`](Self::plan_again) |
+/// | schedule together with state of your own | [`plan`](Self::plan), [`plan_new`](Self::plan_new), [`plan_again`](Self::plan_again), [`plan_all`](Self::plan_all) |
 /// | read | [`get`](Self::get), [`list`](Self::list), [`lanes`](Self::lanes) |
 /// | change | [`reschedule`](Self::reschedule), [`update`](Self::update), [`fire_now`](Self::fire_now) |
 /// | cancel | [`cancel`](Self::cancel), [`cancel_unless_claimed`](Self::cancel_unless_claimed) |

@@ -72,10 +72,10 @@ pub use slots::Slots;
 pub use timer::Timer;
 pub use typed::{Typed, TypedDetachedHandler, TypedHandler};
 pub use verbs::{
-    Cancelled, Change, DeadId, DeadPage, DeadView, Explained, LANE_COUNT_MAX, LIST_LIMIT_MAX,
-    LaneCount, LaneSummary, ListCursor, ListQuery, Plan, PlanGuards, Policy, QuarantinedPage,
-    QuarantinedRow, RequeuedPage, ScheduleOutcome, Scheduled, SeenName, TimerPage, TimerState,
-    TimerStates, TimerView, earliest_timer_put,
+    Asked, Cancelled, Change, DeadId, DeadPage, DeadView, Explained, LANE_COUNT_MAX,
+    LIST_LIMIT_MAX, LaneCount, LaneSummary, ListCursor, ListQuery, Plan, PlanGuards, Policy,
+    QuarantinedPage, QuarantinedRow, Refused, RequeuedPage, ScheduleOutcome, Scheduled, SeenName,
+    TimerPage, TimerState, TimerStates, TimerView, earliest_timer_put,
 };
 
 pub(crate) use timer::validate_due;

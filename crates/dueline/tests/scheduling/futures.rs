@@ -18,6 +18,7 @@ fn every_verb_can_be_spawned() {
     assert_send(timers.schedule_if_match(partition, timer.clone(), 1));
     assert_send(timers.schedule_many(partition, vec![(timer.clone(), Policy::Replace)]));
     assert_send(timers.plan(partition, &timer, Policy::Replace));
+    assert_send(timers.plan_all(partition, &[]));
     assert_send(timers.get(partition, KIND, &reference));
     assert_send(timers.list(partition, &query));
     assert_send(timers.cancel(partition, KIND, &reference, None));

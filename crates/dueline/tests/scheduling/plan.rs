@@ -3,7 +3,8 @@
 use dueline::rows::{PauseKey, TimerKey, TimerRow, class};
 use dueline::store::{Batch, BatchOutcome, Key, NamespaceStore, StoreErrorKind, Value};
 use dueline::timers::{
-    Explained, Plan, Policy, ScheduleOutcome, SeenName, Timer, TimerState, earliest_timer_put,
+    Asked, Explained, Plan, Policy, ScheduleOutcome, SeenName, Timer, TimerError, TimerState,
+    earliest_timer_put,
 };
 use dueline_testkit::block_on;
 
@@ -240,4 +241,70 @@ fn two_plans_of_one_name_do_not_share_a_batch() {
             assert_eq!(world.rows(), before);
         }
     }
+}
+
+fn asked(timer: Timer) -> Asked {
+    Asked {
+        timer,
+        policy: Policy::Replace,
+        if_match: None,
+    }
+}
+
+#[test]
+fn plans_of_many_are_made_of_one_reading_and_say_which_is_refused() {
+    let world = World::new();
+    let there = world.schedule(timer());
+    let before = world.store.counts();
+    let mut matched = asked(timer());
+    matched.if_match = Some(there.generation);
+    let all = [
+        asked(Timer::new(KIND, "b").due_at(60_000)),
+        matched.clone(),
+        asked(Timer::new(KIND, "c").due_at(70_000).named()),
+    ];
+    let plans = block_on(world.timers.plan_all(&world.partition, &all)).unwrap();
+    let after = world.store.counts();
+    assert_eq!(
+        (after.gets, after.get_manys),
+        (before.gets, before.get_manys + 1)
+    );
+    let outcomes: Vec<ScheduleOutcome> = plans.iter().map(|plan| plan.scheduled.outcome).collect();
+    let (created, replaced) = (ScheduleOutcome::Created, ScheduleOutcome::Replaced);
+    assert_eq!(outcomes, [created, replaced, created]);
+    for plan in plans {
+        assert_eq!(apply(&world, plan.batch), BatchOutcome::Committed);
+    }
+    world.check();
+    // What has just been replaced is another generation.
+    let refused = block_on(world.timers.plan_all(&world.partition, &all)).unwrap_err();
+    assert_eq!(refused.index, Some(1));
+    assert!(matches!(
+        refused.error,
+        TimerError::GenerationMismatch { current } if current != there.generation
+    ));
+    let mut absent = asked(Timer::new(KIND, "absent").named());
+    absent.if_match = Some(1);
+    let refused = block_on(world.timers.plan_all(&world.partition, &[absent])).unwrap_err();
+    assert!(matches!(refused.error, TimerError::NotFound));
+    let mut anonymous = asked(Timer::new(KIND, "a"));
+    anonymous.if_match = Some(there.generation);
+    let refused = block_on(world.timers.plan_all(&world.partition, &[anonymous])).unwrap_err();
+    assert!(
+        matches!(refused.error, TimerError::NotFound),
+        "it has no name"
+    );
+}
+
+#[test]
+fn the_later_plan_of_a_name_loses_to_the_earlier() {
+    let world = World::new();
+    let all = [asked(timer()), asked(timer())];
+    let plans = block_on(world.timers.plan_all(&world.partition, &all)).unwrap();
+    let mut outcomes = plans.into_iter().map(|plan| apply(&world, plan.batch));
+    assert_eq!(outcomes.next(), Some(BatchOutcome::Committed));
+    assert_eq!(
+        outcomes.next().map(|outcome| outcome.is_committed()),
+        Some(false)
+    );
 }

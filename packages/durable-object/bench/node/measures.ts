@@ -9,12 +9,14 @@ export interface Size {
   readonly requests: number;
   /** Scheduled in one request, and then a backlog. */
   readonly many: number;
+  /** Scheduled in calls of `scheduleMany`. */
+  readonly together: number;
   readonly steady: number;
 }
 
-export const FULL: Size = { rounds: 7, single: 500, requests: 600, many: 5_000, steady: 1_500 };
+export const FULL: Size = { rounds: 7, single: 500, requests: 600, many: 5_000, together: 10_000, steady: 1_500 };
 /** Enough to see that everything still runs. */
-export const TINY: Size = { rounds: 1, single: 20, requests: 20, many: 200, steady: 50 };
+export const TINY: Size = { rounds: 1, single: 20, requests: 20, many: 200, together: 1_000, steady: 50 };
 
 /** One figure: what it is called, and whether more of it is better. */
 export interface Measure {
@@ -39,6 +41,8 @@ const processor = (name: string): Measure => ({ name, unit: "us", isRate: false,
 
 /** Connections of the client that schedules one timer with each request. */
 const CONNECTIONS = 16;
+/** Timers of one call of `scheduleMany`. */
+const TOGETHER = 1_000;
 const DAY_MS = 86_400_000;
 /** A backlog is overdue by this, or by up to a minute less. */
 const OVERDUE_MS = 3_600_000;
@@ -56,6 +60,13 @@ export const MEASUREMENTS: readonly Measurement[] = [
       processor("processor time of a fire of a backlog"),
     ],
     run: backlog,
+  },
+  {
+    measures: [
+      rate(`schedules, one scheduleMany of ${TOGETHER}`),
+      processor(`processor time of a schedule, one scheduleMany of ${TOGETHER}`),
+    ],
+    run: together,
   },
   { measures: [lateness("lateness p50, 500 timers a second"), lateness("lateness p99, 500 timers a second")], run: steady },
 ];
@@ -92,6 +103,12 @@ async function backlog(object: ObjectClient, size: Size, processorMs: () => numb
   const took = await object.call<number>("took");
   const each = (ms: number): number => (ms * 1_000) / size.many;
   return [perSecond(size.many, filled), perSecond(size.many, took), each(full - begun), each(empty - full)];
+}
+
+async function together(object: ObjectClient, size: Size, processorMs: () => number): Promise<Figures> {
+  const begun = processorMs();
+  const took = await object.call<number>("whole", size.together, TOGETHER, Date.now() + DAY_MS);
+  return [perSecond(size.together, took), ((processorMs() - begun) * 1_000) / size.together];
 }
 
 async function steady(object: ObjectClient, size: Size): Promise<Figures> {

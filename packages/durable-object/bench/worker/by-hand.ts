@@ -1,7 +1,7 @@
 // The alarm loop that people write by hand, with the same promises as the package: a timer lies in a row, the
 // alarm is set before a row that is due earlier, effects and removal commit together, a replaced timer is not
 // removed by the run of the one before, failures are tried again later and later and are given up in the end.
-import { Side, payload, type Payload } from "./side.js";
+import { Side, payload, type Payload, type Wanted } from "./side.js";
 
 type Handler = (timer: { dueAt: number; payload: Payload }) => (() => void) | Promise<() => void>;
 
@@ -116,19 +116,35 @@ export class ByHand extends Side {
   }
 
   async #schedule(id: string, number: number, dueAt: number): Promise<void> {
+    this.#lower(dueAt);
+    this.ctx.storage.transactionSync(() => this.#put(id, number, dueAt));
+  }
+
+  /** Sets the alarm for a timer that is due earlier than what is pending. */
+  #lower(dueAt: number): void {
     if (!this.#isHeld && (this.#alarm === null || this.#alarm === undefined || dueAt < this.#alarm)) {
       this.#setAlarm(Math.max(dueAt, Date.now() + 1));
     }
+  }
+
+  #put(id: string, number: number, dueAt: number): void {
+    const old = this.sql.exec<{ generation: number }>("SELECT generation FROM timers WHERE id = ?", id).toArray()[0];
+    this.sql.exec(
+      "INSERT OR REPLACE INTO timers VALUES (?, ?, 'note', ?, ?, ?, 0, NULL)",
+      id,
+      (old?.generation ?? 0) + 1,
+      dueAt,
+      dueAt,
+      JSON.stringify(payload(number)),
+    );
+  }
+
+  protected override async all(timers: readonly Wanted[]): Promise<void> {
+    this.#lower(Math.min(...timers.map(({ dueAt }) => dueAt)));
     this.ctx.storage.transactionSync(() => {
-      const old = this.sql.exec<{ generation: number }>("SELECT generation FROM timers WHERE id = ?", id).toArray()[0];
-      this.sql.exec(
-        "INSERT OR REPLACE INTO timers VALUES (?, ?, 'note', ?, ?, ?, 0, NULL)",
-        id,
-        (old?.generation ?? 0) + 1,
-        dueAt,
-        dueAt,
-        JSON.stringify(payload(number)),
-      );
+      for (const { number, dueAt } of timers) {
+        this.#put(crypto.randomUUID(), number, dueAt);
+      }
     });
   }
 

@@ -1,6 +1,6 @@
 // The same job with the package.
 import { Timers, type Settings } from "@dueline/durable-object";
-import { Side, payload, type Payload } from "./side.js";
+import { Side, payload, type Payload, type Wanted } from "./side.js";
 
 type Kinds = { note: Payload };
 
@@ -36,6 +36,10 @@ export class WithDueline extends Side {
 
   protected override anonymous(number: number, dueAt: number): Promise<unknown> {
     return this.#timers.schedule("note", { dueAt, payload: payload(number) });
+  }
+
+  protected override all(timers: readonly Wanted[]): Promise<unknown> {
+    return this.#timers.scheduleMany(timers.map(({ number, dueAt }) => ({ kind: "note", dueAt, payload: payload(number) })));
   }
 
   protected override named(name: string, number: number, dueAt: number): Promise<unknown> {

@@ -33,6 +33,7 @@ const main :Workerd.Worker = (
     (name = "@dueline/own-alarm.js", esModule = embed "../../dist/own-alarm.js"),
     (name = "@dueline/payload.js", esModule = embed "../../dist/payload.js"),
     (name = "@dueline/running.js", esModule = embed "../../dist/running.js"),
+    (name = "@dueline/schedule-many.js", esModule = embed "../../dist/schedule-many.js"),
     (name = "@dueline/settings.js", esModule = embed "../../dist/settings.js"),
     (name = "@dueline/timer-object.js", esModule = embed "../../dist/timer-object.js"),
     (name = "@dueline/timers.js", esModule = embed "../../dist/timers.js"),

@@ -157,4 +157,43 @@ describe("an object that is killed", () => {
     assert.ok(acknowledged.length > 0);
     t.diagnostic(`${acknowledged.length} schedules acknowledged over ${KILLS} kills, ${unanswered.length} without an answer`);
   });
+
+  it("has all the timers of a call that it has answered, and all or none of any other", async (t) => {
+    const draw = seedOf(t);
+    const workerd = await workerdOf(t);
+    const object = workerd.object("Killed", "whole");
+    const size = 200;
+    const answered: number[] = [];
+    let calls = 0;
+    let isOver = false;
+    const client = async (): Promise<void> => {
+      while (!isOver) {
+        const call = calls;
+        calls += 1;
+        const dueAt = Date.now() + 3_600_000;
+        const wanted = Array.from({ length: size }, (_, index): Wanted => ({ kind: "inline", name: `${call} ${index}`, dueAt }));
+        if (await object.call("scheduleMany", wanted).then(() => true, () => false)) {
+          answered.push(call);
+        } else {
+          await new Promise((resolve) => setTimeout(resolve, 10));
+        }
+      }
+    };
+    const clients = client();
+    await killAt(workerd, momentsOf(draw, Date.now(), 3_000));
+    isOver = true;
+    await clients;
+    // Once more behind an answer, with nothing under way.
+    await workerd.kill();
+    await workerd.start();
+    const found = new Map<number, number>();
+    for (const name of await object.call<string[]>("names")) {
+      const call = Number(name.split(" ")[0]);
+      found.set(call, (found.get(call) ?? 0) + 1);
+    }
+    assert.deepEqual([...found.values()].filter((count) => count !== size), []);
+    assert.deepEqual(answered.filter((call) => !found.has(call)), []);
+    assert.ok(answered.length > KILLS);
+    t.diagnostic(`${answered.length} of ${calls} calls of ${size} timers answered over ${KILLS + 1} kills, ${found.size} there`);
+  });
 });

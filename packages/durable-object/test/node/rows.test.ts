@@ -25,3 +25,26 @@ it("writes at most 3 rows for an anonymous timer and 4 for a named one", async (
   console.log(`rows written: ${JSON.stringify(counts)}`);
   assert.deepEqual(counts, { anonymous: 3, named: 4, later: 1, laterNamed: 2 });
 });
+
+/** Timers of one call of `scheduleMany`. */
+const COUNT = 100;
+
+it("writes for each of many timers what it writes for one, and the alarm and the wake once", async () => {
+  const object = workerd.object("Counted", "many");
+  await object.call("warm");
+  const counts = await object.call<Record<string, unknown>>("many");
+  console.log(`${COUNT} in one call: ${JSON.stringify(counts)}`);
+  const cost = (read: number, written: number, alarms: number) => ({ read, written, alarms });
+  assert.deepEqual(counts, {
+    one: cost(5, 3, 1),
+    oneNamed: cost(5, 4, 1),
+    oneReplaced: cost(3, 3, 0),
+    anonymous: cost(5, COUNT + 2, 1),
+    // For all names together one row more, that of their partition.
+    named: cost(6, 2 * COUNT + 2, 1),
+    later: cost(0, COUNT, 0),
+    laterNamed: cost(1, 2 * COUNT, 0),
+    replaced: cost(3 * COUNT + 1, 3 * COUNT, 0),
+    none: cost(0, 0, 0),
+  });
+});

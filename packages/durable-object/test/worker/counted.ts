@@ -2,7 +2,10 @@
 import { Timers } from "@dueline/durable-object";
 import { DurableObject } from "cloudflare:workers";
 import { answer } from "./answer.js";
-import { Counting } from "./counting.js";
+import { Counting, type Counted as Count } from "./counting.js";
+
+/** Timers of one call. */
+const COUNT = 100;
 
 export class Counted extends DurableObject {
   readonly #counting: Counting;
@@ -25,6 +28,9 @@ export class Counted extends DurableObject {
         await this.#timers.schedule("tick", { dueAt: at });
         return this.#timers.schedule("tick", { dueAt: at, name: "warm" });
       }
+      if (op === "many") {
+        return this.#many(at);
+      }
       return {
         anonymous: await this.#written(() => this.#timers.schedule("tick", { dueAt: at - 100_000 })),
         named: await this.#written(() => this.#timers.schedule("tick", { dueAt: at - 200_000, name: "n" })),
@@ -32,6 +38,33 @@ export class Counted extends DurableObject {
         laterNamed: await this.#written(() => this.#timers.schedule("tick", { dueAt: at + 20, name: "m" })),
       };
     });
+  }
+
+  /** As many as `COUNT` at a time: due before everything that is pending, or behind it; new names, and known ones. */
+  async #many(at: number): Promise<Record<string, Count>> {
+    const call = (dueAt: number, nameOf?: (index: number) => string): Promise<Count> =>
+      this.#counting.during(() =>
+        this.#timers.scheduleMany(
+          Array.from({ length: COUNT }, (_, index) => ({
+            kind: "tick",
+            dueAt: dueAt - index,
+            ...(nameOf === undefined ? {} : { name: nameOf(index) }),
+          })),
+        ),
+      );
+    const one = (dueAt: number, name?: string): Promise<Count> =>
+      this.#counting.during(() => this.#timers.schedule("tick", { dueAt, ...(name === undefined ? {} : { name }) }));
+    return {
+      one: await one(at - 250_000),
+      oneNamed: await one(at - 260_000, "one"),
+      oneReplaced: await one(at - 50_000, "one"),
+      anonymous: await call(at - 300_000),
+      named: await call(at - 400_000, (index) => `many ${index}`),
+      later: await call(at + 1_000),
+      laterNamed: await call(at + 2_000, (index) => `later ${index}`),
+      replaced: await call(at + 3_000, (index) => `many ${index}`),
+      none: await this.#counting.during(() => this.#timers.scheduleMany([])),
+    };
   }
 
   async #written(work: () => Promise<unknown>): Promise<number> {

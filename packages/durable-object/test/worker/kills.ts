@@ -59,6 +59,19 @@ export class Killed extends TimerObject<Kinds> {
           await Promise.all(wanted.map(({ kind, name, dueAt }) => this.schedule(kind, { name, dueAt })));
           return wanted.length;
         }
+        case "scheduleMany":
+          return (await this.scheduleMany(args[0] as readonly Wanted[])).length;
+        case "names": {
+          const names: string[] = [];
+          for (let after: string | undefined; ; ) {
+            const { items, next } = await this.list("inline", { prefix: "", limit: 1_000, ...(after === undefined ? {} : { after }) });
+            names.push(...items.map(({ name }) => name ?? ""));
+            if (next === undefined) {
+              return names;
+            }
+            after = next;
+          }
+        }
         case "effects":
           return this.#sql.exec("SELECT name, at, due FROM effects").toArray();
         case "calls":

@@ -160,9 +160,12 @@ export class Everything extends TimerObject<Kinds> {
 export { Adopted } from "./adopted.js";
 export { Counted } from "./counted.js";
 
+/** The engine draws so many numbers at a time. */
+const DRAWN = 64;
+
 /**
  * Breaks the engine in the middle of a call: an exception of the platform's runs through the module's frames,
- * which leaves it as a trap does.
+ * which leaves it as a trap does. Each call draws a number, so one of these has to ask for more.
  */
 async function trapped(call: () => Promise<unknown>): Promise<unknown> {
   const original = crypto.getRandomValues;
@@ -170,6 +173,9 @@ async function trapped(call: () => Promise<unknown>): Promise<unknown> {
     throw new Error("no entropy");
   };
   try {
+    for (let calls = 0; calls < DRAWN; calls += 1) {
+      await call();
+    }
     return await call();
   } finally {
     crypto.getRandomValues = original;

@@ -101,6 +101,22 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// The same if the timer that it has found under the name is this generation.
+    pub(super) fn if_match(
+        self,
+        timer: &Timer,
+        generation: Option<u64>,
+    ) -> Result<Self, TimerError> {
+        if generation.is_some() {
+            let seen = self.guards.seen.clone().entry(&timer.name())?;
+            let entry = seen.ok_or(TimerError::NotFound)?;
+            entry.require_generation(generation)?;
+        }
+        Ok(self)
+    }
+}
+
 impl PlanGuards {
     /// Says whose guard was lost. `offset` is how many preconditions stood before the plan's in the
     /// batch that was applied; `index` and `observed` are those of

@@ -7,6 +7,7 @@ import { DurableObject } from "cloudflare:workers";
 import { Room } from "../../quick-start/src/index.js";
 import { Session } from "../src/adopt.js";
 import { takeOver } from "../src/from-agents.js";
+import { Meeting } from "../src/many.js";
 
 let clock: TestClock;
 beforeEach(() => {
@@ -58,4 +59,17 @@ it("schedules of an agent become timers, once", async () => {
   await clock.advance(120_000);
   assert.deepEqual(fired, ["tea"]);
   assert.equal(agent.sql("SELECT * FROM cf_agents_schedules").length, 1);
+});
+
+it("a meeting is planned with all its guests, or not at all", async () => {
+  const meeting = await TestObject.open(clock, Meeting);
+  meeting.sql("CREATE TABLE reminded (guest TEXT)");
+  const at = clock.now + 24 * 3_600_000;
+  assert.equal(await meeting.instance.plan(at, ["ada", "bob", "ada"]), "not planned: ada was refused as invalid");
+  assert.equal(meeting.alarmAt, null);
+  assert.equal(await meeting.instance.plan(at, ["ada", "bob"]), "planned");
+  await clock.advance(23 * 3_600_000);
+  assert.deepEqual(meeting.sql("SELECT guest FROM reminded ORDER BY guest"), [{ guest: "ada" }, { guest: "bob" }]);
+  await clock.advance(3_600_000);
+  assert.deepEqual(meeting.sql("SELECT guest FROM reminded"), []);
 });
