@@ -158,7 +158,7 @@ pub(crate) fn unpacked(packed: Vec<u8>) -> WantedAll {
         wanted.asked.push(Asked {
             timer,
             policy: policy_of(policy),
-            if_match: (high >= 0.0).then(|| (high as u64) << 32 | low as u64),
+            if_match: (high >= 0.0).then_some((high as u64) << 32 | low as u64),
         });
     }
 }

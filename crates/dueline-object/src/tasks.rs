@@ -43,14 +43,15 @@ impl Tasks {
 
     /// Makes a task for the place that it will have.
     fn insert(&mut self, make: impl FnOnce(u32) -> Task) -> Arc<TaskWake> {
-        let id = self.free.pop().unwrap_or_else(|| {
-            self.places.push(None);
-            // More would not fit in memory.
-            (self.places.len() - 1) as u32
-        });
+        let free = self.free.pop();
+        // More places would not fit in memory.
+        let id = free.unwrap_or(self.places.len() as u32);
         let task = make(id);
         let wakes = Arc::clone(&task.wakes);
-        self.places[id as usize] = Some(task);
+        match self.places.get_mut(id as usize) {
+            Some(place) => *place = Some(task),
+            None => self.places.push(Some(task)),
+        }
         wakes
     }
 
