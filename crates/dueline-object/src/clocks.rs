@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dueline::BoxFuture;
 use dueline::runtime::{Clock, Entropy, Runtime, Sleep};
-use js_sys::{BigUint64Array, Date, Promise};
+use js_sys::{Date, Promise};
 use wasm_bindgen_futures::JsFuture;
 
 use crate::platform::{Host, get_random_values, performance_now};
@@ -99,7 +99,7 @@ impl fmt::Debug for PlatformEntropy {
 }
 
 /// Numbers of one draw.
-const DRAWN: u32 = 64;
+const DRAWN: usize = 64;
 
 impl Entropy for PlatformEntropy {
     fn next_u64(&self) -> u64 {
@@ -108,9 +108,10 @@ impl Entropy for PlatformEntropy {
             if let Some(next) = drawn.pop() {
                 return next;
             }
-            let from_platform = BigUint64Array::new_with_length(DRAWN);
-            get_random_values(&from_platform);
-            drawn.extend(from_platform.to_vec());
+            let mut bytes = [0; DRAWN * 8];
+            get_random_values(&mut bytes);
+            let (numbers, _) = bytes.as_chunks::<8>();
+            drawn.extend(numbers.iter().map(|number| u64::from_le_bytes(*number)));
         }
     }
 }

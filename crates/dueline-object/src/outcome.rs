@@ -78,7 +78,7 @@ impl Scheduling {
     async fn effects(&self, ctx: &TimerCtx<'_>, outcome: &Outcome) -> Result<Batch, HandlerError> {
         let mut batch = marked(outcome.effects());
         if let Some(packed) = outcome.schedules() {
-            let wanted = unpacked(packed.to_vec());
+            let wanted = unpacked(&packed.to_vec());
             let plans = self.timers.plan_all(&self.partition, &wanted.asked).await;
             let plans = plans.map_err(|refused| refused.error)?;
             for ((plan, asked), cancels) in plans.into_iter().zip(&wanted.asked).zip(wanted.cancels)
@@ -127,9 +127,13 @@ const NUMBERS: usize = 8;
 /// Many timers, one behind the other, since an object would cost a call for each of its parts: eight numbers,
 /// a reference and a payload each. The numbers are its kind, 1 if it has a name, its due, its policy, the bytes
 /// of the reference and of the payload, and the halves of the generation that it is to replace, or -1.
-pub(crate) fn unpacked(packed: Vec<u8>) -> WantedAll {
-    let mut left = Bytes::from(packed);
-    let mut take = |length: usize| left.split_to(left.len().min(length));
+pub(crate) fn unpacked(packed: &[u8]) -> WantedAll {
+    let mut left = packed;
+    let mut take = |length: usize| {
+        let (taken, rest) = left.split_at_checked(length).unwrap_or((left, &[]));
+        left = rest;
+        taken
+    };
     let mut wanted = WantedAll::default();
     loop {
         let head = take(NUMBERS * 8);
@@ -147,9 +151,10 @@ pub(crate) fn unpacked(packed: Vec<u8>) -> WantedAll {
             high,
             low,
         ] = numbers.map(f64::from_le_bytes);
-        let mut timer = Timer::new(TimerKind(kind as u8), take(reference as usize))
+        let reference = Bytes::copy_from_slice(take(reference as usize));
+        let mut timer = Timer::new(TimerKind(kind as u8), reference)
             .due_at(time_of(due_at))
-            .payload(take(payload as usize));
+            .payload(Bytes::copy_from_slice(take(payload as usize)));
         if is_named > 0.0 {
             timer = timer.named();
         }

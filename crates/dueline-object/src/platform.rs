@@ -1,6 +1,6 @@
 //! The platform and the host as they are imported.
 
-use js_sys::{Array, BigUint64Array, JsString, Promise, Uint8Array};
+use js_sys::{Array, JsString, Promise, Uint8Array};
 use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
@@ -71,7 +71,7 @@ extern "C" {
     pub fn performance_now() -> f64;
 
     #[wasm_bindgen(js_namespace = crypto, js_name = getRandomValues)]
-    pub fn get_random_values(into: &BigUint64Array);
+    pub fn get_random_values(into: &mut [u8]);
 
     /// What the package does for one object.
     #[derive(Clone, Debug)]

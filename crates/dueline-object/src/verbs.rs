@@ -50,7 +50,7 @@ impl ObjectCore {
         let (driver, host) = (self.driver.clone(), self.host.clone());
         self.verb(|Scheduling { partition, .. }| {
             Box::pin(async move {
-                let wanted = unpacked(packed);
+                let wanted = unpacked(&packed);
                 Ok(match driver.schedule_all(&partition, &wanted.asked).await {
                     Ok(done) => {
                         let done = done.iter().map(|done| scheduled(&host, done));

@@ -1,6 +1,6 @@
 //! Keys and values of the built-in kinds' rows.
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes};
 
 use crate::kind::TimerKind;
 use crate::rows::codec::Reader;
@@ -23,12 +23,12 @@ impl Table {
     /// share their bytes: all but the last of a fixed length, or with their length in front.
     pub(crate) fn key(self, fields: &[&[u8]]) -> Key {
         let len: usize = fields.iter().map(|field| field.len()).sum();
-        let mut key = BytesMut::with_capacity(4 + len);
+        let mut key = Vec::with_capacity(4 + len);
         key.put_slice(&[class::BUILT_IN, 0, self.kind.0, self.letter]);
         for field in fields {
             key.put_slice(field);
         }
-        key.freeze()
+        Bytes::from(key)
     }
 
     /// The first key behind the table.
@@ -55,16 +55,16 @@ pub(crate) trait Row: Sized {
     const VERSION: u8 = 1;
 
     /// The fields behind the version.
-    fn encode_fields(&self, out: &mut BytesMut);
+    fn encode_fields(&self, out: &mut Vec<u8>);
 
     /// Reads the fields behind the version.
     fn decode_fields(reader: Reader) -> Result<Self, Malformed>;
 
     fn encode(&self) -> Value {
-        let mut value = BytesMut::new();
+        let mut value = Vec::new();
         value.put_u8(Self::VERSION);
         self.encode_fields(&mut value);
-        value.freeze()
+        Bytes::from(value)
     }
 
     fn decode(value: &Bytes) -> Result<Self, Malformed> {

@@ -1,4 +1,4 @@
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes};
 
 use super::codec::Reader;
 use super::{Header, Malformed, class, class_end};
@@ -22,12 +22,12 @@ pub struct DeadKey {
 impl DeadKey {
     /// The bytes under which the row is stored, as `FORMAT.md` lays them out.
     pub fn encode(&self) -> Key {
-        let mut key = BytesMut::with_capacity(19 + self.reference.len());
+        let mut key = Vec::with_capacity(19 + self.reference.len());
         key.put_slice(&[class::DEAD, 0, self.kind.0]);
         key.put_u64(self.dead_at_ms);
         key.put_u64(self.generation);
         key.put_slice(&self.reference);
-        key.freeze()
+        Bytes::from(key)
     }
 
     /// Reads a key.
@@ -111,7 +111,7 @@ pub struct DeadRow {
 impl DeadRow {
     /// The bytes that are stored as the row's value, as `FORMAT.md` lays them out.
     pub fn encode(&self) -> Value {
-        let mut value = BytesMut::with_capacity(300 + self.payload.len());
+        let mut value = Vec::with_capacity(300 + self.payload.len());
         self.header.encode(&mut value);
         value.put_u8(match self.reason {
             DeadReason::Exhausted => 1,
@@ -121,7 +121,7 @@ impl DeadRow {
         });
         value.put_u16(self.codec_version);
         value.put_slice(&self.payload);
-        value.freeze()
+        Bytes::from(value)
     }
 
     /// Reads a value.

@@ -1,4 +1,4 @@
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes};
 
 use super::Malformed;
 use super::codec::Reader;
@@ -64,7 +64,7 @@ pub struct Header {
 }
 
 impl Header {
-    pub(super) fn encode(&self, out: &mut BytesMut) {
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
         let mut flags = 0;
         for (set, bit) in [
             (self.flags.named, Flags::NAMED),

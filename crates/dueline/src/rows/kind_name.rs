@@ -1,4 +1,4 @@
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes};
 
 use super::codec::Reader;
 use super::{Malformed, class};
@@ -20,10 +20,10 @@ pub struct KindNameKey {
 impl KindNameKey {
     /// The bytes under which the row is stored, as `FORMAT.md` lays them out.
     pub fn encode(&self) -> Key {
-        let mut key = BytesMut::with_capacity(2 + self.name.len());
+        let mut key = Vec::with_capacity(2 + self.name.len());
         key.put_slice(&[class::KIND_NAME, 0]);
         key.put_slice(self.name.as_bytes());
-        key.freeze()
+        Bytes::from(key)
     }
 
     /// Reads a key.

@@ -1,4 +1,4 @@
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes};
 
 use super::codec::Reader;
 use super::{DeadKey, Header, Malformed, TimerKey, class};
@@ -18,10 +18,10 @@ pub struct NameKey {
 impl NameKey {
     /// The bytes under which the row is stored, as `FORMAT.md` lays them out.
     pub fn encode(&self) -> Key {
-        let mut key = BytesMut::with_capacity(3 + self.reference.len());
+        let mut key = Vec::with_capacity(3 + self.reference.len());
         key.put_slice(&[class::NAME, 0, self.kind.0]);
         key.put_slice(&self.reference);
-        key.freeze()
+        Bytes::from(key)
     }
 
     /// Reads a key.
@@ -107,7 +107,7 @@ impl NameRow {
 
     /// The bytes that are stored as the row's value, as `FORMAT.md` lays them out.
     pub fn encode(&self) -> Value {
-        let mut value = BytesMut::with_capacity(17);
+        let mut value = Vec::with_capacity(17);
         value.put_u8(match self.state {
             NameState::Pending => 1,
             NameState::Retrying => 2,
@@ -116,7 +116,7 @@ impl NameRow {
         });
         value.put_u64(self.due_ms);
         value.put_u64(self.generation);
-        value.freeze()
+        Bytes::from(value)
     }
 
     /// Reads a value.

@@ -1,4 +1,4 @@
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes};
 
 use super::codec::Reader;
 use super::{Malformed, class};
@@ -44,9 +44,9 @@ pub struct PauseRow {
 impl PauseRow {
     /// The bytes that are stored as the row's value, as `FORMAT.md` lays them out.
     pub fn encode(&self) -> Value {
-        let mut value = BytesMut::with_capacity(8);
+        let mut value = Vec::with_capacity(8);
         value.put_u64(self.since_ms);
-        value.freeze()
+        Bytes::from(value)
     }
 
     /// Reads a value.

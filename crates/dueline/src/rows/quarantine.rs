@@ -1,4 +1,4 @@
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes};
 
 use super::codec::Reader;
 use super::{Malformed, class};
@@ -22,10 +22,10 @@ impl QuarantineKey {
 
     /// The bytes under which the row is stored, as `FORMAT.md` lays them out.
     pub fn encode(&self) -> Key {
-        let mut key = BytesMut::with_capacity(2 + self.malformed.len());
+        let mut key = Vec::with_capacity(2 + self.malformed.len());
         key.put_slice(&[class::QUARANTINE, 0]);
         key.put_slice(&self.malformed);
-        key.freeze()
+        Bytes::from(key)
     }
 
     /// Reads a key.
@@ -42,9 +42,9 @@ impl QuarantineKey {
 
     /// The key as it was found.
     pub fn original(&self) -> Key {
-        let mut key = BytesMut::with_capacity(2 + self.malformed.len());
+        let mut key = Vec::with_capacity(2 + self.malformed.len());
         key.put_slice(&[class::TIMER, 0]);
         key.put_slice(&self.malformed);
-        key.freeze()
+        Bytes::from(key)
     }
 }

@@ -1,4 +1,4 @@
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes};
 
 use super::codec::Reader;
 use super::{Header, Malformed, class, class_end, class_start};
@@ -28,12 +28,12 @@ const FIXED_BYTES: usize = 2 + 1 + 8 + 8;
 impl TimerKey {
     /// The bytes under which the row is stored, as `FORMAT.md` lays them out.
     pub fn encode(&self) -> Key {
-        let mut key = BytesMut::with_capacity(FIXED_BYTES + self.reference.len());
+        let mut key = Vec::with_capacity(FIXED_BYTES + self.reference.len());
         key.put_slice(&[class::TIMER, 0, self.kind.0]);
         key.put_u64(self.due_ms);
         key.put_u64(self.generation);
         key.put_slice(&self.reference);
-        key.freeze()
+        Bytes::from(key)
     }
 
     /// Reads a key.
@@ -83,10 +83,10 @@ impl TimerKey {
         let Some(first_later_ms) = now_ms.checked_add(1) else {
             return Self::lane_end(kind);
         };
-        let mut key = BytesMut::with_capacity(11);
+        let mut key = Vec::with_capacity(11);
         key.put_slice(&[class::TIMER, 0, kind.0]);
         key.put_u64(first_later_ms);
-        key.freeze()
+        Bytes::from(key)
     }
 }
 
@@ -107,10 +107,10 @@ impl TimerRow {
             .failure
             .as_ref()
             .map_or(0, |failure| failure.error.len() + 10);
-        let mut value = BytesMut::with_capacity(12 + error + self.payload.len());
+        let mut value = Vec::with_capacity(12 + error + self.payload.len());
         self.header.encode(&mut value);
         value.put_slice(&self.payload);
-        value.freeze()
+        Bytes::from(value)
     }
 
     /// Reads a value.

@@ -1,4 +1,4 @@
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes};
 
 use super::{LEASE_SWEEP, LeaseName};
 use crate::kinds::fuzzing::Form;
@@ -38,7 +38,7 @@ impl HeldRow {
 impl Row for HeldRow {
     const WHAT: &'static str = "a lease";
 
-    fn encode_fields(&self, out: &mut BytesMut) {
+    fn encode_fields(&self, out: &mut Vec<u8>) {
         out.put_u64(self.epoch);
         out.put_u64(self.expires_at_ms);
         out.put_u64(self.sweep_due_ms);
@@ -81,7 +81,7 @@ impl EpochRow {
 impl Row for EpochRow {
     const WHAT: &'static str = "the epoch of a lease";
 
-    fn encode_fields(&self, out: &mut BytesMut) {
+    fn encode_fields(&self, out: &mut Vec<u8>) {
         match self {
             Self::Held { epoch } => {
                 out.put_u8(1);

@@ -1,6 +1,6 @@
 //! Outcomes that were set aside.
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes};
 
 use super::OUTCOME_DELIVERY;
 use super::rows::name_len;
@@ -96,7 +96,7 @@ fn cut(text: &str) -> &str {
 impl Row for Dead {
     const WHAT: &'static str = "an outcome that was set aside";
 
-    fn encode_fields(&self, out: &mut BytesMut) {
+    fn encode_fields(&self, out: &mut Vec<u8>) {
         out.put_u64(self.dead_at_ms);
         out.put_u16(self.attempt);
         out.put_u8(self.reason.number());

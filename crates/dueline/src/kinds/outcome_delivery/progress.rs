@@ -1,6 +1,6 @@
 //! How far a delivery has come: the payload of an outbox's timer.
 
-use bytes::{BufMut, BytesMut};
+use bytes::BufMut;
 
 use crate::kinds::row::Row;
 use crate::rows::Malformed;
@@ -51,7 +51,7 @@ impl Progress {
 impl Row for Progress {
     const WHAT: &'static str = "the progress of a delivery";
 
-    fn encode_fields(&self, out: &mut BytesMut) {
+    fn encode_fields(&self, out: &mut Vec<u8>) {
         out.put_u64(self.stamp);
         out.put_u16(self.attempt);
         out.put_u64(self.cursor);

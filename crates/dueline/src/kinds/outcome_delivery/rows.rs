@@ -1,4 +1,4 @@
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes};
 
 use super::dead_rows::{DEAD, Dead};
 use super::progress::Progress;
@@ -67,7 +67,7 @@ pub(super) struct State {
 impl Row for State {
     const WHAT: &'static str = "the state of an outbox";
 
-    fn encode_fields(&self, out: &mut BytesMut) {
+    fn encode_fields(&self, out: &mut Vec<u8>) {
         out.put_u8(u8::from(self.is_owned));
         out.put_u64(self.stamp);
         out.put_u64(self.sleeps_until_ms);
@@ -109,7 +109,7 @@ pub(super) struct Gone {
 impl Row for Gone {
     const WHAT: &'static str = "what has left an outbox";
 
-    fn encode_fields(&self, out: &mut BytesMut) {
+    fn encode_fields(&self, out: &mut Vec<u8>) {
         out.put_u64(self.rows);
         out.put_u64(self.bytes);
     }
@@ -174,7 +174,7 @@ impl Outcome {
 impl Row for Pending {
     const WHAT: &'static str = "an outcome that waits";
 
-    fn encode_fields(&self, out: &mut BytesMut) {
+    fn encode_fields(&self, out: &mut Vec<u8>) {
         out.put_u16(self.attempt);
         out.put_u64(self.retry_at_ms);
         out.put_u64(self.written_at_ms);

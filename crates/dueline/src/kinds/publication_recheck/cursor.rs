@@ -1,4 +1,4 @@
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes};
 use sha2::{Digest, Sha256};
 
 use super::PUBLICATION_RECHECK;
@@ -36,7 +36,7 @@ impl WalkCursor {
 impl Row for WalkCursor {
     const WHAT: &'static str = "the cursor of a recheck";
 
-    fn encode_fields(&self, out: &mut BytesMut) {
+    fn encode_fields(&self, out: &mut Vec<u8>) {
         out.put_slice(&self.digest);
         out.put_u32(self.position);
     }

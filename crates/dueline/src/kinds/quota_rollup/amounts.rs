@@ -1,4 +1,4 @@
-use bytes::{BufMut, BytesMut};
+use bytes::BufMut;
 
 use crate::rows::Malformed;
 use crate::rows::codec::Reader;
@@ -81,7 +81,7 @@ impl Amounts {
         (sum.minus(other) == self).then_some(sum)
     }
 
-    pub(super) fn put(&self, out: &mut BytesMut) {
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
         for amount in self.0 {
             out.put_u64(amount);
         }

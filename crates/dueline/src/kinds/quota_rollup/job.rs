@@ -1,4 +1,4 @@
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes};
 
 use super::window::{WINDOW_MS_MAX, Window};
 use crate::kinds::row::Row;
@@ -44,7 +44,7 @@ impl Job {
 impl Row for Job {
     const WHAT: &'static str = "the payload of a roll-up";
 
-    fn encode_fields(&self, out: &mut BytesMut) {
+    fn encode_fields(&self, out: &mut Vec<u8>) {
         out.put_u8(match self.phase {
             Phase::Rolling => 1,
             Phase::Closing => 2,

@@ -1,4 +1,4 @@
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes};
 
 use super::QUOTA_ROLLUP;
 use super::amounts::Amounts;
@@ -82,11 +82,11 @@ impl Place {
 
     /// The reference of the window's timer: `length:u64 start:u64 name`.
     pub(super) fn reference(&self) -> Bytes {
-        let mut reference = BytesMut::with_capacity(16 + self.name.len());
+        let mut reference = Vec::with_capacity(16 + self.name.len());
         reference.put_u64(self.window.length_ms);
         reference.put_u64(self.window.start_ms);
         reference.put_slice(&self.name);
-        reference.freeze()
+        Bytes::from(reference)
     }
 
     pub(super) fn of_reference(reference: &Bytes) -> Result<Self, Malformed> {
@@ -120,7 +120,7 @@ pub(super) struct Usage(pub(super) Amounts);
 impl Row for Usage {
     const WHAT: &'static str = "the usage of a shard";
 
-    fn encode_fields(&self, out: &mut BytesMut) {
+    fn encode_fields(&self, out: &mut Vec<u8>) {
         self.0.put(out);
     }
 
@@ -145,7 +145,7 @@ pub(super) struct View {
 impl Row for View {
     const WHAT: &'static str = "a shard's view of the total";
 
-    fn encode_fields(&self, out: &mut BytesMut) {
+    fn encode_fields(&self, out: &mut Vec<u8>) {
         out.put_u64(self.observed_at_ms);
         self.total.put(out);
         self.pushed.put(out);
@@ -169,7 +169,7 @@ pub(super) struct Contribution(pub(super) Amounts);
 impl Row for Contribution {
     const WHAT: &'static str = "what was absorbed of a shard";
 
-    fn encode_fields(&self, out: &mut BytesMut) {
+    fn encode_fields(&self, out: &mut Vec<u8>) {
         self.0.put(out);
     }
 
@@ -213,7 +213,7 @@ impl Total {
 impl Row for Total {
     const WHAT: &'static str = "the total of a quota";
 
-    fn encode_fields(&self, out: &mut BytesMut) {
+    fn encode_fields(&self, out: &mut Vec<u8>) {
         out.put_u8(u8::from(self.is_charged));
         out.put_u64(self.shards);
         self.absorbed.put(out);

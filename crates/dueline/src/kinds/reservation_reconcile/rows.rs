@@ -1,4 +1,4 @@
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes};
 
 use super::RESERVATION_RECONCILE;
 use super::reservation::ReservationId;
@@ -86,7 +86,7 @@ impl ReservationRow {
 impl Row for ReservationRow {
     const WHAT: &'static str = "a reservation";
 
-    fn encode_fields(&self, out: &mut BytesMut) {
+    fn encode_fields(&self, out: &mut Vec<u8>) {
         out.put_u8(self.stage as u8);
         out.put_u64(self.serial);
         out.put_u64(self.reserved_at_ms);
@@ -140,7 +140,7 @@ pub(super) struct TimerPayload {
 impl Row for TimerPayload {
     const WHAT: &'static str = "the payload of a reservation's timer";
 
-    fn encode_fields(&self, out: &mut BytesMut) {
+    fn encode_fields(&self, out: &mut Vec<u8>) {
         out.put_u64(self.serial);
     }
 

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes};
 
 use super::TEST_KIND;
 use super::script::{Fault, Script};
@@ -30,7 +30,7 @@ struct Done {
 impl Row for Done {
     const WHAT: &'static str = "the successes of a timer of the test kind";
 
-    fn encode_fields(&self, out: &mut BytesMut) {
+    fn encode_fields(&self, out: &mut Vec<u8>) {
         out.put_u64(self.successes);
     }
 

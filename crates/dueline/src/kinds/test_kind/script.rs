@@ -1,4 +1,4 @@
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes};
 
 use super::TEST_KIND;
 use crate::rows::Malformed;
@@ -104,7 +104,7 @@ impl Script {
 
     /// The payload of a timer with this script.
     pub fn payload(&self) -> Bytes {
-        let mut out = BytesMut::new();
+        let mut out = Vec::new();
         out.put_u8(VERSION);
         for (fault, runs) in &self.steps {
             let (code, argument) = fault.code();
@@ -112,7 +112,7 @@ impl Script {
             out.put_u16(*runs);
             out.put_u64(argument);
         }
-        out.freeze()
+        Bytes::from(out)
     }
 
     /// A timer with this script, due at once: see [`Timer::new`].

@@ -1,6 +1,6 @@
 //! The rows of tickets; `FORMAT.md` has them with golden bytes.
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes};
 
 use super::{TICKET_EXPIRY, TicketId};
 use crate::kinds::fuzzing::Form;
@@ -110,7 +110,7 @@ impl Record {
     }
 }
 
-fn put_short(out: &mut BytesMut, bytes: &[u8]) {
+fn put_short(out: &mut Vec<u8>, bytes: &[u8]) {
     out.put_u16(u16::try_from(bytes.len()).unwrap_or(u16::MAX));
     out.put_slice(bytes);
 }
@@ -127,7 +127,7 @@ fn optional(reader: &mut Reader, is_there: bool) -> Result<Option<Bytes>, Malfor
 impl Row for Record {
     const WHAT: &'static str = "a ticket";
 
-    fn encode_fields(&self, out: &mut BytesMut) {
+    fn encode_fields(&self, out: &mut Vec<u8>) {
         out.put_u8(self.flags());
         out.put_u64(self.opened_at_ms);
         out.put_u64(self.expires_at_ms);
@@ -172,7 +172,7 @@ pub(super) struct Index {
 impl Row for Index {
     const WHAT: &'static str = "the idempotency key of a ticket";
 
-    fn encode_fields(&self, out: &mut BytesMut) {
+    fn encode_fields(&self, out: &mut Vec<u8>) {
         out.put_slice(self.id.as_bytes());
     }
 
@@ -193,7 +193,7 @@ pub(super) struct Counter {
 impl Row for Counter {
     const WHAT: &'static str = "the counter of open tickets";
 
-    fn encode_fields(&self, out: &mut BytesMut) {
+    fn encode_fields(&self, out: &mut Vec<u8>) {
         out.put_u64(self.open);
         out.put_u64(self.stamp);
     }
@@ -231,7 +231,7 @@ pub(super) struct Aside {
 impl Row for Aside {
     const WHAT: &'static str = "a ticket that is set aside";
 
-    fn encode_fields(&self, out: &mut BytesMut) {
+    fn encode_fields(&self, out: &mut Vec<u8>) {
         out.put_u64(self.since_ms);
         out.put_u64(self.timer_due_ms);
         out.put_u32(self.tries);

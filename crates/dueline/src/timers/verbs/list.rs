@@ -1,4 +1,4 @@
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 
 use super::named::{NameEntry, name_key, require_kind};
 use super::{ListCursor, TimerState, TimerStates, TimerView};
@@ -101,13 +101,12 @@ fn name_range(kind: TimerKind, prefix: &Bytes) -> (Key, Key) {
     .encode();
     // The first key behind the prefix: its last byte that can grow, grown, and nothing behind. The
     // class letter can always grow.
-    let mut end = BytesMut::from(start.as_ref());
-    while end.last() == Some(&u8::MAX) {
-        end.truncate(end.len() - 1);
+    let mut end = start.to_vec();
+    while end.pop_if(|byte| *byte == u8::MAX).is_some() {}
+    if let Some(last) = end.last_mut() {
+        *last += 1;
     }
-    let last = end.split_off(end.len().saturating_sub(1));
-    end.put_u8(last.first().map_or(u8::MAX, |byte| byte.saturating_add(1)));
-    (start, end.freeze())
+    (start, Key::from(end))
 }
 
 /// Timers in the order of their query.

@@ -1,4 +1,4 @@
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes};
 
 use crate::kinds::fuzzing::Form;
 use crate::kinds::outcome_delivery::{OUTCOME_BODY_BYTES_MAX, OUTCOME_DELIVERY, Outcome};
@@ -96,7 +96,7 @@ impl RelayMessage {
             )));
         }
         let target = self.target.as_bytes();
-        let mut body = BytesMut::new();
+        let mut body = Vec::new();
         body.put_u8(VERSION);
         body.put_u16(u16::try_from(target.len()).unwrap_or(0));
         body.put_slice(target);
@@ -120,7 +120,7 @@ impl RelayMessage {
                 )));
             }
         }
-        Ok(body.freeze())
+        Ok(Bytes::from(body))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bytes::{BufMut, BytesMut};
+use bytes::BufMut;
 
 use crate::future::or_deadline;
 use crate::kinds::fuzzing::Form;
@@ -40,7 +40,7 @@ struct Watermark {
 impl Row for Watermark {
     const WHAT: &'static str = "the watermark of a relay";
 
-    fn encode_fields(&self, out: &mut BytesMut) {
+    fn encode_fields(&self, out: &mut Vec<u8>) {
         out.put_u64(self.sequence);
     }
 
