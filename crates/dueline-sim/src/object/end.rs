@@ -43,7 +43,7 @@ impl ObjectWorld<'_> {
         self.visit();
     }
 
-    /// Somebody comes by, and again while the platform has no alarm.
+    /// Somebody comes by, and again while the platform has no alarm for what is left.
     pub(super) fn visit(&mut self) {
         let look = VerbSpec {
             partition: 0,
@@ -52,7 +52,7 @@ impl ObjectWorld<'_> {
             what: VerbWhat::Get,
         };
         self.ask(look, 0);
-        if self.is_excused {
+        if self.is_excused && !self.is_worked_off() {
             self.put_off(VISIT_US, Later::Visit);
         }
     }
@@ -83,13 +83,17 @@ impl ObjectWorld<'_> {
     /// has lost is noticed late.
     fn is_at_rest(&self) -> bool {
         self.alarms.is_empty()
-            && !self.is_excused
             && !self.object.waits_for_retry()
             && self.object.unsynced() == 0
             && self.later.is_empty()
             && !self.executor.has_requests()
-            && self.first_wake_ms().is_none()
-            && self.left().is_empty()
+            && self.is_worked_off()
+    }
+
+    /// Whether what is left waits for a program that knows its kind. If the platform has lost the alarm for
+    /// that, it is noticed when it is over: within an hour, and not in this one.
+    fn is_worked_off(&self) -> bool {
+        self.first_wake_ms().is_none() && self.left().is_empty()
     }
 
     /// The rows of a partition, past everything that watches.
