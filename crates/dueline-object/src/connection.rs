@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dueline::runtime::Clock;
 use dueline::sql::{RowSink, SqlConn, SqlParam, SqlRow, with_table_prefix};
 use dueline::store::StoreError;
-use js_sys::{Array, JsString, Uint8Array};
+use js_sys::{Array, JsString, Object, Uint8Array};
 use wasm_bindgen::prelude::*;
 
 use crate::errors::{store_error, unavailable};
@@ -97,14 +97,13 @@ impl SqlConn for Connection<'_> {
         params: &[SqlParam<'_>],
         row: &mut RowSink<'_>,
     ) -> Result<(), StoreError> {
-        let cursor = self.run(sql, params)?;
-        let rows = cursor.raw().map_err(|error| store_error(&error))?;
+        let rows = self.run(sql, params)?;
         loop {
             let next = rows.next().map_err(|error| store_error(&error))?;
             if next.done() {
                 return Ok(());
             }
-            let found = Found(next.value().unchecked_into());
+            let found = Found(Object::values(&next.value().unchecked_into()));
             if row(&found)? == ControlFlow::Break(()) {
                 // Most such queries have one row: one step more ends the statement.
                 let _ = rows.next();
@@ -126,6 +125,8 @@ impl SqlConn for Connection<'_> {
     }
 }
 
+/// The columns of a row in their order, which is that of a row's properties: none has the name of a number
+/// beside others.
 struct Found(Array);
 
 impl SqlRow for Found {

@@ -1,6 +1,6 @@
 //! The platform and the host as they are imported.
 
-use js_sys::{Array, JsString, Promise, Uint8Array};
+use js_sys::{Array, IteratorNext, JsString, Promise, Uint8Array};
 use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
@@ -61,8 +61,10 @@ extern "C" {
     /// What `exec` returns.
     pub type Cursor;
 
+    /// The next row by its columns' names: a cursor is its own iterator. That of `raw` would be one more object
+    /// that the platform has to collect.
     #[wasm_bindgen(method, catch)]
-    pub fn raw(this: &Cursor) -> Result<js_sys::Iterator, JsValue>;
+    pub fn next(this: &Cursor) -> Result<IteratorNext, JsValue>;
 
     #[wasm_bindgen(method, getter, js_name = rowsWritten)]
     pub fn rows_written(this: &Cursor) -> f64;
