@@ -97,9 +97,11 @@ async fn read(
     let read = if announced.is_some_and(|bytes| bytes > bytes_max) {
         Ok(None)
     } else {
+        // A connection that has stood still for even longer is cut by then: it was the client that was slow.
         tokio::select! {
-            read = read_within(&mut body, bytes_max) => read,
+            biased;
             () = runtime.sleep(BODY_TIMEOUT) => Err(too_slow()),
+            read = read_within(&mut body, bytes_max) => read,
         }
     };
     if let Some(bytes) = read? {
