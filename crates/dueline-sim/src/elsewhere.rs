@@ -149,6 +149,13 @@ pub(crate) const ELSEWHERE: &[Elsewhere] = &[
         "whole",
         "two_of_one_name_are_none",
     ),
+    // The histories read a partition that has come or gone by way of the wakes, which name it.
+    Elsewhere::new(
+        Mutant::PartitionIdKept,
+        "dueline-worker",
+        "remembering",
+        "a_partition_that_comes_goes_and_comes_again_is_read_as_it_is",
+    ),
     // Files and their locks, and the server.
     Elsewhere::new(
         Mutant::LockLeftToItsFile,

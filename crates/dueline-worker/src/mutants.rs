@@ -30,6 +30,7 @@ pub(crate) enum Mutant {
     AlarmSpinsForUnknown,
     AlarmPutOffForUnknown,
     WholeKeepsItsFront,
+    PartitionIdKept,
 }
 
 /// Whether this bug is planted here.

@@ -304,6 +304,8 @@ mutants! {
     AlarmPutOffForUnknown = "alarm-put-off-for-unknown",
     /// Of a whole that does not commit nothing does (`ObjectStore::apply_whole`).
     WholeKeepsItsFront = "whole-keeps-its-front",
+    /// The id of a partition is read again once the partition has come or gone (`ObjectStore`).
+    PartitionIdKept = "partition-id-kept",
     /// After a commit in doubt nothing is read before another has settled it (DESIGN: "the
     /// outcome is not known").
     PlainReadAfterFailedCommit = "plain-read-after-failed-commit",

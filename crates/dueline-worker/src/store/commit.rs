@@ -170,14 +170,22 @@ impl ObjectStore {
         let mut done = None;
         let writer = &mut state.writer;
         let orphans = &state.orphans;
-        self.storage.transaction(&mut |conn| {
+        let ended = self.storage.transaction(&mut |conn| {
             let Some(inside) = inside.take() else {
                 return Ok(());
             };
             purge_orphans(conn, orphans)?;
             done = Some(inside(conn, writer)?);
             Ok(())
-        })?;
+        });
+        let is_as_before = ended.is_ok()
+            && done
+                .as_ref()
+                .is_some_and(|(_, memory)| !memory.changes_partitions());
+        if !is_as_before && !planted(Mutant::PartitionIdKept) {
+            self.memo().clear();
+        }
+        ended?;
         let Some((done, memory)) = done else {
             return Err(StoreError::unavailable("the storage ran no transaction"));
         };

@@ -29,6 +29,9 @@ pub struct ObjectStore {
     pub(crate) storage: Arc<dyn ObjectStorage>,
     pub(crate) runtime: Runtime,
     state: Mutex<State>,
+    /// The partition read last and its id. Nobody else writes the tables, so it holds until a transaction of
+    /// this store gives a partition its row or takes it.
+    memo: Mutex<PartitionMemo>,
 }
 
 impl ObjectStore {
@@ -64,6 +67,7 @@ impl ObjectStore {
             storage,
             runtime,
             state: Mutex::new(State::new(writer, is_marked)),
+            memo: Mutex::default(),
         })
     }
 
@@ -86,11 +90,14 @@ impl ObjectStore {
         let mut answer = None;
         self.storage.read(&mut |conn| {
             let Some(ask) = ask.take() else { return Ok(()) };
-            let memo = PartitionMemo::default();
-            answer = Some(ask(&Reads::new(conn, &memo))?);
+            answer = Some(ask(&Reads::new(conn, &self.memo()))?);
             Ok(())
         })?;
         answer.ok_or_else(|| StoreError::unavailable("the storage did not read"))
+    }
+
+    fn memo(&self) -> MutexGuard<'_, PartitionMemo> {
+        self.memo.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

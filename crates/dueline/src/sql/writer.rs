@@ -89,3 +89,10 @@ pub struct MemoryChange {
     pub(super) ids: OrderedMap<bytes::Bytes, Option<i64>>,
     pub(super) armed: OrderedMap<Lane, Option<i64>>,
 }
+
+impl MemoryChange {
+    /// Whether a partition came or went, so that ids read before are to be read again.
+    pub fn changes_partitions(&self) -> bool {
+        !self.ids.is_empty()
+    }
+}
