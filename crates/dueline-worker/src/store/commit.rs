@@ -170,25 +170,20 @@ impl ObjectStore {
         let mut done = None;
         let writer = &mut state.writer;
         let orphans = &state.orphans;
-        let ended = self.storage.transaction(&mut |conn| {
+        self.storage.transaction(&mut |conn| {
             let Some(inside) = inside.take() else {
                 return Ok(());
             };
             purge_orphans(conn, orphans)?;
             done = Some(inside(conn, writer)?);
             Ok(())
-        });
-        let is_as_before = ended.is_ok()
-            && done
-                .as_ref()
-                .is_some_and(|(_, memory)| !memory.changes_partitions());
-        if !is_as_before && !planted(Mutant::PartitionIdKept) {
-            self.memo().clear();
-        }
-        ended?;
+        })?;
         let Some((done, memory)) = done else {
             return Err(StoreError::unavailable("the storage ran no transaction"));
         };
+        if memory.changes_partitions() && !planted(Mutant::PartitionIdKept) {
+            self.memo().clear();
+        }
         state.writer.committed(memory);
         state.orphans.clear();
         Ok(done)
