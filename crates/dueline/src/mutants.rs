@@ -233,6 +233,8 @@ mutants! {
     OutboxTakesStaleRun = "outbox-takes-stale-run",
     /// A relay's target remembers what it has absorbed (`kinds::outcome_delivery`).
     RelayForgetsWatermark = "relay-forgets-watermark",
+    /// A watermark beyond the last outcome holds its target up (`kinds::outcome_delivery`).
+    RelayTrustsWatermark = "relay-trusts-watermark",
     /// What is behind a failure waits for it, at its target (`kinds::outcome_delivery`).
     RelayPassesFailure = "relay-passes-failure",
     // The built-in kinds.
