@@ -189,6 +189,12 @@ pub(crate) const ELSEWHERE: &[Elsewhere] = &[
         "memory::an_append_just_before_a_sleep_is_not_slept_over",
     ),
     Elsewhere::new(
+        Mutant::RelayTrustsWatermark,
+        "dueline-kindsuite",
+        "outcome_delivery",
+        "memory::a_watermark_beyond_the_last_message_holds_up_its_target_alone",
+    ),
+    Elsewhere::new(
         Mutant::LeaseSweepUnguarded,
         "dueline-kindsuite",
         "lease_sweep",

@@ -88,7 +88,8 @@
 //! A detached handler's timer is claimed in a tick; its call runs within the alarm that claimed it, up
 //! to [`calls_max`](ObjectOptions::calls_max) at a time, each until its deadline, and is settled there.
 //! While calls are under way the alarm goes on with what comes due, so a slow receiver delays nothing,
-//! for [`stay_ms`](ObjectOptions::stay_ms); then the calls end and the next alarm takes over. Keep
+//! for [`stay_ms`](ObjectOptions::stay_ms); then the calls end, beside them only such as end no later,
+//! and the next alarm takes over. Keep
 //! deadlines well below the time the platform gives an alarm. An object that is evicted in a call finds
 //! the timer again when its claim ends: at its deadline and 10 s. Requests that a call sends out leave
 //! through the platform's output gate, so not before the claim is durable.

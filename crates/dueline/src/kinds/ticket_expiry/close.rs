@@ -1,8 +1,11 @@
+use std::time::Duration;
+
 use super::found::Found;
 use super::outcome::outcome;
 use super::rows::{Counted, Counter};
 use super::tickets::read_counters;
 use super::{End, Ticket, TicketId, Tickets};
+use crate::future::or_deadline;
 use crate::kinds::observed::Observed;
 use crate::kinds::outcome_delivery::OutboxBuilder;
 use crate::kinds::planned::{Planned, until_committed};
@@ -52,8 +55,9 @@ impl Tickets {
     /// tell. Commit the use together with it: [`plan_consume`](Self::plan_consume).
     ///
     /// # Errors
-    /// `Contended` if its counters were changed eight times meanwhile; what the store says, `Corrupt` if
-    /// a row does not decode.
+    /// `Contended` if its counters were changed eight times meanwhile; `Deadline` if the hooks did not
+    /// answer in time (30 s, see [`with_close_ms`](Self::with_close_ms)), and the ticket is as it was; what
+    /// the store says, `Corrupt` if a row does not decode.
     pub async fn consume(
         &self,
         partition: &Partition,
@@ -69,7 +73,7 @@ impl Tickets {
     /// `DeadlinePassed`, which says that the ticket has expired.
     ///
     /// # Errors
-    /// What the store says, `Corrupt` if a row does not decode.
+    /// `Deadline` as [`consume`](Self::consume); what the store says, `Corrupt` if a row does not decode.
     pub async fn plan_consume(
         &self,
         partition: &Partition,
@@ -132,11 +136,28 @@ impl Tickets {
             return Ok(Planned::nothing(Changed::Expired(ticket)));
         }
         let ctx = TimerCtx::new(self.reads(), partition, now_ms);
-        let batch = self.closing(&ctx, &found, &ticket, end).await?;
+        let batch = self.soon(self.closing(&ctx, &found, &ticket, end)).await?;
         Ok(Planned {
             batch: batch.require(in_time(&ticket)),
             outcome: Changed::Done(ticket),
         })
+    }
+
+    /// A plan that asks the application, or `Deadline`: a hook that hangs must not hold the caller of a verb.
+    async fn soon(
+        &self,
+        plan: impl Future<Output = Result<Batch, StoreError>>,
+    ) -> Result<Batch, TimerError> {
+        if cfg!(target_arch = "wasm32") {
+            return Ok(plan.await?);
+        }
+        let limit = Duration::from_millis(self.close_ms);
+        let sleep = || self.timers.runtime().sleep(limit);
+        let planned = or_deadline(async { Ok(plan.await) }, sleep, limit).await;
+        let late = |_| TimerError::Deadline {
+            limit_ms: self.close_ms,
+        };
+        Ok(planned.map_err(late)??)
     }
 
     /// The batch that ends a ticket: record, idempotency key, counters, outcome, and what the hooks add.
