@@ -100,14 +100,14 @@
 //!
 //! | | rows read | rows written | writes of the alarm | turns |
 //! |---|---|---|---|---|
-//! | schedule, due before everything else | 2 | 3 | 1 | 1 |
-//! | schedule, due later | 0 | 1 | 0 | 1 |
-//! | the same with a name | 0 | 2 | 0 | 1 |
-//! | 100 in one commit ([`ObjectDriver::schedule_all`]), due before everything else | 2 | 102 | 1 | 1 |
-//! | the same, due later | 0 | 100 | 0 | 1 |
-//! | the same with names that are new | 1 | 200 | 0 | 1 |
-//! | the same with names that are known | 201 | 300 | 0 | 1 |
-//! | a batch without a timer | 0 | 1 | 0 | 1 |
+//! | schedule, due before everything else | 3 | 3 | 1 | 1 |
+//! | schedule, due later | 1 | 1 | 0 | 1 |
+//! | the same with a name | 1 | 2 | 0 | 1 |
+//! | 100 in one commit ([`ObjectDriver::schedule_all`]), due before everything else | 3 | 102 | 1 | 1 |
+//! | the same, due later | 1 | 100 | 0 | 1 |
+//! | the same with names that are new | 2 | 200 | 0 | 1 |
+//! | the same with names that are known | 202 | 300 | 0 | 1 |
+//! | a batch without a timer | 1 | 1 | 0 | 1 |
 //! | an alarm that fires one timer | 7 | 3 | 1 | 1 |
 //! | an alarm that fires 32 in one group | 38 | 34 | 1 | 1 |
 //! | an alarm whose timer fails and waits for its retry | 14 | 6 | 2 | 1 |

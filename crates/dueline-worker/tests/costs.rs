@@ -95,10 +95,10 @@ fn schedules() {
             .run(driver.store().apply(&home.partition, batch))
             .unwrap();
     });
-    assert_eq!(earlier, of(2, 3, 1, 1), "due before everything else");
-    assert_eq!(later, of(0, 1, 0, 1), "due later");
-    assert_eq!(named, of(0, 2, 0, 1), "with a name");
-    assert_eq!(own_row, of(0, 1, 0, 1), "no timer at all");
+    assert_eq!(earlier, of(3, 3, 1, 1), "due before everything else");
+    assert_eq!(later, of(1, 1, 0, 1), "due later");
+    assert_eq!(named, of(1, 2, 0, 1), "with a name");
+    assert_eq!(own_row, of(1, 1, 0, 1), "no timer at all");
 }
 
 #[test]
@@ -122,10 +122,10 @@ fn schedules_of_a_hundred_in_one_commit() {
     let later = cost(&home, || all(START_MS + 6_000, false));
     let named = cost(&home, || all(START_MS + 6_000, true));
     let replaced = cost(&home, || all(START_MS + 7_000, true));
-    assert_eq!(earlier, of(2, 102, 1, 1), "due before everything else");
-    assert_eq!(later, of(0, 100, 0, 1), "due later");
-    assert_eq!(named, of(1, 200, 0, 1), "with new names");
-    assert_eq!(replaced, of(201, 300, 0, 1), "with known names");
+    assert_eq!(earlier, of(3, 102, 1, 1), "due before everything else");
+    assert_eq!(later, of(1, 100, 0, 1), "due later");
+    assert_eq!(named, of(2, 200, 0, 1), "with new names");
+    assert_eq!(replaced, of(202, 300, 0, 1), "with known names");
 }
 
 #[test]

@@ -53,7 +53,8 @@ impl ObjectStore {
         }
         let mut opened = None;
         storage.read(&mut |conn| {
-            let writer = Writer::new(conn, size_limit)?;
+            // An object's application can wrap verbs in a transaction of its own, and give it up.
+            let writer = Writer::new(conn, size_limit)?.doubted();
             opened = Some((writer, schema::unclean_mark(conn)?));
             Ok(())
         })?;
