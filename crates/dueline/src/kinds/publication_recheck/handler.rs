@@ -108,7 +108,7 @@ impl PublicationRecheck {
         let Some(mut gated) = self.gate.gated(&record)? else {
             return Ok(Walked(None));
         };
-        // By a heap, whose code is a sixth of a stable sort's where the module's size counts.
+        // By a heap: the module for objects has no other use of the library's sorts, and they are large.
         gated.dependencies = BinaryHeap::from(gated.dependencies).into_sorted_vec();
         gated.dependencies.dedup();
         if gated.dependencies.len() > DEPENDENCIES_MAX {
