@@ -79,6 +79,9 @@ export function inTime<T>(
   });
 }
 
+/** The reference of a timer without a name. */
+const NAMELESS = new Uint8Array();
+
 /** A due timer as its handler sees it. What is seldom asked for is made when it is. */
 class Due implements DueTimer {
   // Not there at all where there is none.
@@ -96,18 +99,19 @@ class Due implements DueTimer {
   readonly #identity: string;
 
   constructor(timer: CoreTimer, kind: string, payload: unknown, running: Running, identity: string) {
-    const [number, , lent, isNamed, , dueAt, now, attempt, generation, lastError] = timer;
+    const lent = timer[2];
+    const lastError = timer[9];
     this.kind = kind;
     this.payload = payload;
-    this.dueAt = dueAt;
-    this.now = now;
-    this.attempt = attempt;
-    this.generation = String(generation);
-    this.#kindNumber = number;
-    this.#reference = lent.slice();
+    this.dueAt = timer[5];
+    this.now = timer[6];
+    this.attempt = timer[7];
+    this.generation = String(timer[8]);
+    this.#kindNumber = timer[0];
+    this.#reference = lent.length === 0 ? NAMELESS : lent.slice();
     this.#running = running;
     this.#identity = identity;
-    if (isNamed) {
+    if (timer[3]) {
       this.name = decodeName(lent);
     }
     if (lastError !== undefined) {

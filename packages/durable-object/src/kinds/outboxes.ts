@@ -1,6 +1,6 @@
 import { listOf, optionalWhole, optionsOf, text, whole } from "../checks.js";
 import { DuelineError, inWords } from "../errors.js";
-import type { Hook } from "../host.js";
+import type { Hook } from "../hooks.js";
 import { decodeName, decodePayload, encodePayload } from "../payload.js";
 import { coreRetry, optionalSpan } from "../settings.js";
 import type { BuiltIns } from "./built-ins.js";

@@ -1,6 +1,6 @@
 import { optionsOf, time, whole } from "../checks.js";
 import { DuelineError, inWords } from "../errors.js";
-import type { Hook } from "../host.js";
+import type { Hook } from "../hooks.js";
 import type { BuiltIns } from "./built-ins.js";
 import { effectsOf, shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
 

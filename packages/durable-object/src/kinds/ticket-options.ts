@@ -1,6 +1,6 @@
 import { optionalWhole, optionsOf, span } from "../checks.js";
 import { DuelineError } from "../errors.js";
-import type { BuiltIn, Hook } from "../host.js";
+import type { BuiltIn, Hook } from "../hooks.js";
 import { isThenable } from "../kept-effects.js";
 import type { Effects } from "../outcomes.js";
 import { ticketOf, type CoreTicket, type Ticket, type TicketEnd } from "./ticket.js";
