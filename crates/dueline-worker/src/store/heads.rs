@@ -77,9 +77,18 @@ impl ObjectStore {
 
     /// The first wake of all: its time and its kind.
     fn first_wake(&self, state: &mut State) -> Result<Option<(u64, TimerKind)>, StoreError> {
-        let heads = self.read(|reads| reads.wake_heads())?;
-        if !heads.iter().any(|head| head.is_orphan) {
-            return Ok(heads.iter().map(|head| (head.at_ms, head.kind)).min());
+        let (mut first, mut next_kind, mut is_orphan) = (None, 0, false);
+        self.read(|reads| {
+            while let Some(head) = reads.wake_head(next_kind)? {
+                next_kind = u16::from(head.kind.0) + 1;
+                is_orphan |= head.is_orphan;
+                let other = (head.at_ms, head.kind);
+                first = Some(first.map_or(other, |first| other.min(first)));
+            }
+            Ok(())
+        })?;
+        if !is_orphan {
+            return Ok(first);
         }
         // One without a partition is passed by, and goes with the next transaction.
         let found = self.read(|reads| reads.due_wakes(&KindSet::all(), u64::MAX, None, 1))?;

@@ -109,11 +109,15 @@ impl Reads<'_> {
         let mut found = Vec::new();
         let mut orphans = Vec::new();
         let mut until = column(until_ms);
-        for head in self.wake_heads()? {
+        let mut next_kind = 0;
+        while next_kind < kinds.end()
+            && let Some(head) = self.wake_head(next_kind)?
+        {
+            let kind = head.kind.0;
+            next_kind = u16::from(kind) + 1;
             if !kinds.contains(head.kind) || column(head.at_ms) > until {
                 continue;
             }
-            let kind = head.kind.0;
             let start = start_of(kind, cursor, cursor_part);
             self.wakes_of(kind, start, until, limit + 1, &mut found, &mut orphans)?;
             sort_by(&mut found, |one, other| one.place().cmp(&other.place()));
@@ -140,26 +144,27 @@ impl Reads<'_> {
         })
     }
 
-    /// The first wake of each kind that has one, in the order of the kinds.
+    /// The first wake of the first kind at or behind this one that has one.
     ///
     /// # Errors
     /// As the host maps them; `Corrupt` for a wake that nobody can have set.
-    pub fn wake_heads(&self) -> Result<Vec<WakeHead>, StoreError> {
-        let mut heads = Vec::new();
-        self.conn.query(sql::WAKE_HEADS, &[], &mut |row| {
+    pub fn wake_head(&self, from_kind: u16) -> Result<Option<WakeHead>, StoreError> {
+        let mut found = None;
+        let params = [SqlParam::Int(i64::from(from_kind))];
+        self.conn.query(sql::WAKE_HEAD, &params, &mut |row| {
             let (Ok(kind), Ok(at_ms)) = (row.int(0)?.try_into(), row.int(1)?.try_into()) else {
                 return Err(StoreError::corrupt(
                     "a stored wake has a kind above 255 or lies before 1970",
                 ));
             };
-            heads.push(WakeHead {
+            found = Some(WakeHead {
                 kind: TimerKind(kind),
                 at_ms,
                 is_orphan: row.int(2)? != 0,
             });
-            Ok(ControlFlow::Continue(()))
+            Ok(ControlFlow::Break(()))
         })?;
-        Ok(heads)
+        Ok(found)
     }
 
     fn wakes_of(

@@ -69,13 +69,10 @@ pub(super) const WAKE_PURGE: &str = "DELETE FROM wake WHERE kind = ?1 AND at = ?
 pub(super) const WAKE_AT: &str = "SELECT 1 FROM wake WHERE kind = ?1 AND at = ?2 AND part = ?3";
 pub(super) const WAKES_UP_TO: &str = "SELECT at, part FROM wake \
      WHERE kind = +?1 AND at <= ?2 ORDER BY at DESC, part DESC";
-/// The first wake of each kind that has one, and whether it has no partition.
-pub(super) const WAKE_HEADS: &str = "WITH RECURSIVE kinds (kind) AS \
-     (SELECT MIN(kind) FROM wake UNION ALL SELECT (SELECT MIN(kind) FROM wake WHERE kind > kinds.kind) \
-     FROM kinds WHERE kind IS NOT NULL) \
-     SELECT w.kind, w.at, p.id IS NULL FROM kinds CROSS JOIN wake AS w ON (w.kind, w.at, w.part) = \
-     (SELECT kind, at, part FROM wake WHERE kind = kinds.kind ORDER BY at, part LIMIT 1) \
-     LEFT JOIN part AS p ON p.id = w.part";
+/// The first wake of the first kind at or behind this one, and whether it has no partition.
+pub(super) const WAKE_HEAD: &str = "SELECT w.kind, w.at, p.id IS NULL \
+     FROM wake AS w LEFT JOIN part AS p ON p.id = w.part \
+     WHERE w.kind >= ?1 ORDER BY w.kind, w.at, w.part LIMIT 1";
 pub(super) const WAKES_DUE: &str = "SELECT w.at, w.part, p.id IS NULL, COALESCE(p.name, x'') \
      FROM wake AS w LEFT JOIN part AS p ON p.id = w.part \
      WHERE w.kind = +?1 AND (w.at, w.part) > (?2, ?3) AND w.at <= ?4 \
@@ -130,7 +127,7 @@ pub const STATEMENTS: &[&str] = &[
     WAKE_PURGE,
     WAKE_AT,
     WAKES_UP_TO,
-    WAKE_HEADS,
+    WAKE_HEAD,
     WAKES_DUE,
     META_SCHEMA,
     META_UNCLEAN,
