@@ -1,4 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
+import { namesOf } from "./checks.js";
 import type { BaseTimers, TimersOptions } from "./base-timers.js";
 import type { DeadLetters } from "./dead-letters.js";
 import type { Handlers } from "./handlers.js";
@@ -25,7 +26,7 @@ export abstract class BaseTimerObject<P extends Payloads, Env = unknown, B exten
   protected timersOptions(): TimersOptions<P> {
     return {
       handlers: () => this.handlers(),
-      ...this.settings(),
+      ...namesOf("`settings()`", this.settings()),
       ...(this.ownAlarm === undefined ? {} : { ownAlarm: () => this.ownAlarm?.() }),
     };
   }
