@@ -1,3 +1,4 @@
+import { checkAlarmHandler, takeOnce } from "./alarm-handler.js";
 import { dueOf, listOf, nameOf, optionalText, optionalWhole, optionsOf, text, time, type Known } from "./checks.js";
 import { DeadLetters } from "./dead-letters.js";
 import type { Engine } from "./engine.js";
@@ -62,6 +63,9 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
   #reopening: Promise<Opened> | undefined;
   #host: ObjectHost | undefined;
   #alarms = 0;
+  /** How many alarms this was given. */
+  #served = 0;
+  #isUnservedTold = false;
   #isRestoring = false;
 
   /** @internal */
@@ -73,6 +77,7 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
     this.#log = new Log(options.log);
     this.#ownAlarm = options.ownAlarm === undefined ? undefined : new OwnAlarm(ctx.storage, options.ownAlarm);
     this.deadLetters = new DeadLetters(this.call);
+    takeOnce(ctx);
     // Nothing else is let in before the timers are open and the alarm is set.
     this.#opened = ctx.blockConcurrencyWhile(() => this.#open(false));
     // Whoever waits is told; the platform throws the object away by itself.
@@ -201,6 +206,7 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
    * `alarm()`, and let its error out: the platform tries such an alarm again.
    */
   async alarm(info?: AlarmInvocationInfo): Promise<AlarmReport> {
+    this.#served += 1;
     const retryCount = Number(info?.retryCount ?? 0);
     const isRetry = info?.isRetry === true;
     const scheduledAt = info?.scheduledTime === undefined ? undefined : Number(info.scheduledTime);
@@ -217,6 +223,20 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
         opened.host.forgetEffects();
         this.#log.forget();
       }
+    }
+  }
+
+  /**
+   * Calls an `alarm()` of the application, which is told of once if it does not serve the timers.
+   *
+   * @internal
+   */
+  async watched(alarm: () => Promise<void>): Promise<void> {
+    const served = this.#served;
+    await alarm();
+    if (this.#served === served && !this.#isUnservedTold) {
+      this.#isUnservedTold = true;
+      this.#log.unserved();
     }
   }
 
@@ -335,6 +355,10 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
     // Looked over here: what throws in a call into the module is taken for a trap of it, in every object of the isolate.
     const wanted = kinds.map(coreKind);
     const settings = { ...coreSettings(this.#options, isAfterTrap), builtIns: builtIn?.settings };
+    if (this.#ownAlarm === undefined) {
+      // Whoever adopts this package with an alarm has an `alarm()`, and may be in the middle of it.
+      await checkAlarmHandler(this.#ctx);
+    }
     const pending = await this.#ownAlarm?.pending();
     const [storage, called] = [this.#ctx.storage, weakly(host)];
     const { ObjectCore } = this.#engine.module;

@@ -26,7 +26,7 @@ export {
   type Together,
 } from "./outcomes.js";
 export type { DeadLetterPlace, DeadLetters } from "./dead-letters.js";
-export type { AlarmEvent, DeadEvent, FailedEvent, HookEvent, LogEvent, Logger, UnrestoredEvent } from "./log.js";
+export type { AlarmEvent, DeadEvent, FailedEvent, HookEvent, LogEvent, Logger, UnrestoredEvent, UnservedEvent } from "./log.js";
 export type { Settings } from "./settings.js";
 export type {
   AlarmReport,
