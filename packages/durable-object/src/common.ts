@@ -25,8 +25,8 @@ export {
   type Outcome,
   type Together,
 } from "./outcomes.js";
-export type { DeadLetters } from "./dead-letters.js";
-export type { AlarmEvent, DeadEvent, FailedEvent, HookEvent, LogEvent, Logger, UnrestoredEvent } from "./log.js";
+export type { DeadLetterPlace, DeadLetters } from "./dead-letters.js";
+export type { AlarmEvent, DeadEvent, FailedEvent, HookEvent, LogEvent, Logger, UnrestoredEvent, UnservedEvent } from "./log.js";
 export type { Settings } from "./settings.js";
 export type {
   AlarmReport,

@@ -2,7 +2,7 @@
 export type DuelineErrorCode =
   /** No handler of this object has this name, or no timer ever had. */
   | "unknown_kind"
-  /** An argument is out of its range or of the wrong form; the message says which and what it may be. */
+  /** An argument or an option is out of its range, of the wrong form, or not known; the message says which. */
   | "invalid"
   /** The payload has no JSON form (a function, a cycle, a BigInt). */
   | "payload_not_serializable"
@@ -109,17 +109,63 @@ export function textOf(thrown: unknown): string {
     if (thrown instanceof Error) {
       return String(thrown.message === "" ? thrown.name : thrown.message);
     }
-    return typeof thrown === "string" ? thrown : `something that is no Error was thrown: ${String(thrown)}`;
+    return typeof thrown === "string" ? thrown : `something that is no Error was thrown: ${inJson(thrown)}`;
   } catch {
     return "something that has no text was thrown";
   }
 }
 
-/** A value as a message shows it. Not each has a text of its own. */
+/** What was thrown, as it is known by: `{"code":1}` says more than that it is an object. */
+function inJson(thrown: unknown): string {
+  try {
+    return shortened(JSON.stringify(thrown) ?? inWords(thrown));
+  } catch {
+    return inWords(thrown);
+  }
+}
+
+const SHOWN_MAX = 100;
+
+/** A value as a message shows it: its type is told where the text alone would be taken for another. */
 export function inWords(value: unknown): string {
   try {
-    return String(value);
+    switch (typeof value) {
+      case "string":
+        return `the string ${JSON.stringify(shortened(value))}`;
+      case "bigint":
+        return `the bigint ${shortened(String(value))}`;
+      case "function":
+        return value.name === "" ? "a function" : `the function \`${shortened(value.name)}\``;
+      case "object":
+        return value === null ? "null" : objectInWords(value);
+      default:
+        return String(value);
+    }
   } catch {
     return `a ${typeof value}`;
   }
+}
+
+function objectInWords(value: object): string {
+  if (Array.isArray(value)) {
+    return `a list of ${value.length}`;
+  }
+  if (value instanceof Date) {
+    return Number.isNaN(value.getTime()) ? "an invalid Date" : `the Date ${value.toISOString()}`;
+  }
+  const made: unknown = (value as { readonly constructor?: unknown }).constructor;
+  if (typeof made === "function" && made !== Object && made.name !== "") {
+    return `an object of the class \`${shortened(made.name)}\``;
+  }
+  const keys = Object.keys(value);
+  return keys.length === 0 ? "an empty object" : `an object with ${shortened(keys.join(", "))}`;
+}
+
+/** What stands for a name in a message: a name as it is. */
+export function asName(value: unknown): string {
+  return typeof value === "string" ? shortened(value) : inWords(value);
+}
+
+function shortened(text: string): string {
+  return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}...` : text;
 }

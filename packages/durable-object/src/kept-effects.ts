@@ -1,3 +1,4 @@
+import { isThenable } from "./checks.js";
 import { DuelineError, textOf } from "./errors.js";
 import type { Effects } from "./outcomes.js";
 
@@ -142,8 +143,4 @@ export function checkedEffects(kind: string, effects: unknown): Effects {
     throw new DuelineError(code, `the effects of \`${kind}\` are a function that writes, returns nothing, and is no async one`);
   }
   return effects as Effects;
-}
-
-export function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }

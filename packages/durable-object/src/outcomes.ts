@@ -1,4 +1,5 @@
-import { DuelineError } from "./errors.js";
+import { optionsOf, type Known } from "./checks.js";
+import { DuelineError, inWords, textOf } from "./errors.js";
 import type { KindOf, PayloadOf, Payloads, Policy, When } from "./types.js";
 
 /**
@@ -35,6 +36,10 @@ export interface Together<P extends Payloads = Payloads> {
   readonly cancel?: readonly CancelWith<P>[];
 }
 
+const WHEN: Known<When & { readonly payload?: unknown }> = { dueAt: true, after: true, payload: true };
+/** Outcomes are told by the entry that has outboxes, and refused by the other where they are looked at. */
+const TOGETHER: Known<Together & { readonly outbox?: unknown }> = { effects: true, schedule: true, cancel: true, outbox: true };
+
 /**
  * What becomes of a timer: made by {@link done}, {@link reschedule}, {@link retry} or {@link dead}. It is of the
  * kinds that it may schedule, and of the payload that its own timer goes on with.
@@ -66,8 +71,11 @@ export function reschedule<P extends Payloads = any, T = never>(
   when: When & { readonly payload?: T },
   together: Effects | Together<P> = {},
 ): Outcome<P, T> {
+  if (typeof when !== "object" || when === null) {
+    throw new DuelineError("bad_outcome", `\`reschedule\` takes { dueAt } or { after }, not ${inWords(when)}`);
+  }
   return new Outcome("reschedule", {
-    when,
+    when: optionsOf("`reschedule`", when, WHEN),
     ...("payload" in when ? { payload: { value: when.payload as T } } : {}),
     together: togetherOf(together),
   });
@@ -75,7 +83,7 @@ export function reschedule<P extends Payloads = any, T = never>(
 
 /** The run failed: an attempt is counted and the timer tried again, after this span or the kind's back-off. */
 export function retry(reason: string, after?: number): Outcome<any, never> {
-  return new Outcome("retry", { reason, ...(after === undefined ? {} : { afterMs: after }) });
+  return new Outcome("retry", { reason: reasonOf("retry", reason), ...(after === undefined ? {} : { afterMs: after }) });
 }
 
 /** The timer is given up: it goes to the dead letters. */
@@ -83,15 +91,30 @@ export function dead<P extends Payloads = any>(
   reason: string,
   together: Effects | Together<P> = {},
 ): Outcome<P, never> {
-  return new Outcome("dead", { reason, together: togetherOf(together) });
+  return new Outcome("dead", { reason: reasonOf("dead", reason), together: togetherOf(together) });
+}
+
+/** A reason in words. An error that is handed on as one is its message. */
+function reasonOf(outcome: string, reason: unknown): string {
+  if (reason === undefined || reason === null) {
+    throw new DuelineError("bad_outcome", `\`${outcome}\` takes a reason, a string, not ${inWords(reason)}`);
+  }
+  if (typeof reason === "string") {
+    return reason;
+  }
+  return reason instanceof Error ? textOf(reason) : inWords(reason);
 }
 
 function togetherOf<P extends Payloads>(together: Effects | Together<P>): Together<P> {
   if (typeof together === "function") {
     return { effects: together };
   }
-  if (together.effects !== undefined && typeof together.effects !== "function") {
-    throw new DuelineError("bad_outcome", "`effects` is a function that writes and returns nothing");
+  if (typeof together !== "object" || together === null) {
+    throw new DuelineError("bad_outcome", `what goes with an outcome is a function or { effects, schedule, cancel }, not ${inWords(together)}`);
+  }
+  const { effects } = optionsOf("what goes with an outcome", together, TOGETHER);
+  if (effects !== undefined && typeof effects !== "function") {
+    throw new DuelineError("bad_outcome", `\`effects\` is a function that writes and returns nothing, not ${inWords(effects)}`);
   }
   return together;
 }

@@ -14,8 +14,8 @@ const engine = new Engine(module);
  *   readonly timers = new Timers<{ close: { reason: string } }>(this.ctx, {
  *     handlers: { close: (timer) => () => this.close(timer.payload.reason) },
  *   });
- *   override alarm(info?: AlarmInvocationInfo) {
- *     return this.timers.alarm(info);
+ *   override async alarm(info?: AlarmInvocationInfo) {
+ *     await this.timers.alarm(info);
  *   }
  * }
  * ```

@@ -1,4 +1,4 @@
-import { listOf, optionsOf } from "../checks.js";
+import { listOf, optionsOf, type Known } from "../checks.js";
 import { DuelineError } from "../errors.js";
 import type { Hook } from "../hooks.js";
 import type { Effects } from "../outcomes.js";
@@ -40,6 +40,8 @@ const PLACE_BYTES_MAX = 255;
 const KEY_BYTES_MAX = 512;
 const DEPENDENCIES_MAX = 8_192;
 /** Most bytes of what a record waits for, as it is stored (480 KiB). */
+const GATED: Known<GatedOptions> = { look: true, release: true };
+const DEPENDENCY: Known<Dependency> = { place: true, key: true };
 const STORED_BYTES_MAX = 480 * 1024;
 
 /**
@@ -90,7 +92,7 @@ export class Gated extends Verbs {
 
 /** Gated records' options as the core reads them, and what it asks. */
 export function coreGated(options: GatedOptions): { settings: object; hooks: Record<string, Hook> } {
-  const { look, release } = optionsOf("gated", options);
+  const { look, release } = optionsOf("gated", options, GATED);
   if (typeof look !== "function" || typeof release !== "function") {
     throw new DuelineError("invalid", "gated records need two functions, `look` and `release`");
   }
@@ -130,10 +132,13 @@ function recordName(record: unknown): string {
 
 /** What a record waits for, as the core reads it. */
 function storedOf(waitsFor: readonly Dependency[]): Uint8Array {
-  const pairs = listOf("the dependencies of a record", waitsFor, 0, DEPENDENCIES_MAX).map((of) => [
-    shortName("the place of a dependency", of?.place, PLACE_BYTES_MAX),
-    shortName("the key of a dependency", of?.key, KEY_BYTES_MAX),
-  ]);
+  const pairs = listOf("the dependencies of a record", waitsFor, 0, DEPENDENCIES_MAX).map((of) => {
+    const { place, key } = optionsOf("a dependency", of, DEPENDENCY);
+    return [
+      shortName("the place of a dependency", place, PLACE_BYTES_MAX),
+      shortName("the key of a dependency", key, KEY_BYTES_MAX),
+    ];
+  });
   const stored = encoder.encode(JSON.stringify(pairs));
   if (stored.length > STORED_BYTES_MAX) {
     throw new DuelineError(

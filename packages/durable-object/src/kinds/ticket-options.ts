@@ -1,10 +1,9 @@
-import { optionalWhole, optionsOf, span } from "../checks.js";
+import { isThenable, optionalFunction, optionalWhole, optionsOf, type Known } from "../checks.js";
 import { DuelineError } from "../errors.js";
 import type { BuiltIn, Hook } from "../hooks.js";
-import { isThenable } from "../kept-effects.js";
 import type { Effects } from "../outcomes.js";
+import { optionalSpan } from "../settings.js";
 import { ticketOf, type CoreTicket, type Ticket, type TicketEnd } from "./ticket.js";
-import { optionalFunction } from "./verbs.js";
 
 /** What may be worth counting. It may be told more than once for one event. */
 export type TicketEvent =
@@ -46,15 +45,25 @@ export interface TicketOptions {
 }
 
 const COUNT_MAX = 0xffff_ffff;
+const TICKETS: Known<TicketOptions> = {
+  onClose: true,
+  deadline: true,
+  abort: true,
+  ttlMax: true,
+  callsPerTick: true,
+  abortTimeout: true,
+  onEvent: true,
+  outbox: true,
+};
 
 /** Tickets' options as the core reads them, and what it asks. */
 export function coreTickets(given: TicketOptions): Pick<BuiltIn, "hooks" | "deadlines"> & { settings: object } {
-  const { onClose, abort, ttlMax, callsPerTick, abortTimeout, onEvent, outbox, ...more } = optionsOf("tickets", given);
+  const { onClose, abort, ttlMax, callsPerTick, abortTimeout, onEvent, outbox, ...more } = optionsOf("tickets", given, TICKETS);
   const deadline = atLeast("deadline", 1, more.deadline);
   const settings = {
-    hasOnClose: optionalFunction("onClose", onClose),
-    hasAbort: optionalFunction("abort", abort),
-    hasOnEvent: optionalFunction("onEvent", onEvent),
+    hasOnClose: optionalFunction("`onClose`", onClose),
+    hasAbort: optionalFunction("`abort`", abort),
+    hasOnEvent: optionalFunction("`onEvent`", onEvent),
     ttlMaxMs: atLeast("ttlMax", 2, ttlMax),
     callsPerTick: optionalWhole("callsPerTick", callsPerTick, 1, COUNT_MAX),
     abortMs: atLeast("abortTimeout", 1, abortTimeout),
@@ -100,7 +109,7 @@ function telling(onEvent: NonNullable<TicketOptions["onEvent"]>): Hook {
 }
 
 function atLeast(what: string, least: number, value: number | undefined): number | undefined {
-  const ms = value === undefined ? undefined : span(what, value);
+  const ms = optionalSpan(what, value);
   if (ms !== undefined && ms < least) {
     throw new DuelineError("invalid", `${what} is at least ${least} ms, not ${ms}`);
   }
