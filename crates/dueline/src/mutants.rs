@@ -205,6 +205,8 @@ mutants! {
     PutTrustsAnyWake = "put-trusts-any-wake",
     /// A resume sets the wake in its transaction (DESIGN: "a wake a row that the store keeps").
     ResumeSetsNoWake = "resume-sets-no-wake",
+    /// A resume sets the wake of what is not yet due too (guarantee 5).
+    ResumeWakesDueAlone = "resume-wakes-due-alone",
     /// A batch that resumes a kind makes its partition due at once (`earliest_timer_put`).
     EarliestMissesResume = "earliest-misses-resume",
     /// The next wake of a report covers kinds that appeared in the tick
