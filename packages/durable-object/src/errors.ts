@@ -48,7 +48,10 @@ export interface RefusedTimer {
   readonly name?: string;
 }
 
-/** Every error that this package throws. The message begins with the code, so that it survives an RPC. */
+/**
+ * Every error that this package throws. The message begins with the code. Behind an RPC it is no `DuelineError` any more
+ * and may have lost its `code`: {@link codeOf} knows it there too.
+ */
 export class DuelineError extends Error {
   override readonly name = "DuelineError";
   readonly code: DuelineErrorCode;
@@ -74,6 +77,47 @@ export class DuelineError extends Error {
     this.current = more.current;
     this.endsAt = more.endsAt;
     this.refused = more.refused;
+  }
+}
+
+/** Each code once, for code that runs. */
+const CODES: Readonly<Record<DuelineErrorCode, true>> = {
+  unknown_kind: true,
+  invalid: true,
+  payload_not_serializable: true,
+  payload_too_large: true,
+  due_out_of_range: true,
+  not_found: true,
+  generation_mismatch: true,
+  claimed: true,
+  contended: true,
+  full: true,
+  unavailable: true,
+  unknown_outcome: true,
+  corrupt: true,
+  unsupported: true,
+  deadline: true,
+  in_effects: true,
+  effects_async: true,
+  bad_outcome: true,
+  crashed: true,
+};
+
+/**
+ * The code of an error of this package; `undefined` of any other. It may have come over an RPC, which leaves of it what
+ * the platform's compatibility date says: all of it, or an `Error` whose message is `DuelineError: not_found: ...`.
+ */
+export function codeOf(thrown: unknown): DuelineErrorCode | undefined {
+  if (thrown instanceof DuelineError) {
+    return thrown.code;
+  }
+  try {
+    const { name, message } = thrown as { readonly name?: unknown; readonly message?: unknown };
+    const [, prefix, code = ""] = /^(DuelineError: )?(\w+): /.exec(String(message)) ?? [];
+    const isOurs = prefix !== undefined || name === "DuelineError";
+    return isOurs && Object.hasOwn(CODES, code) ? (code as DuelineErrorCode) : undefined;
+  } catch {
+    return undefined;
   }
 }
 

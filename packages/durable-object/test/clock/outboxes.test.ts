@@ -48,7 +48,7 @@ class Shop extends TimerObject<Record<string, never>> {
         paid: outbox<Paid>({
           parse: parsed,
           deliver: ({ payload, ...rest }) => {
-            told.push({ ...rest, payload: payload.cents });
+            told.push({ ...rest, payload: payload.cents } as Delivery<never>);
           },
           rows: 2,
         }),

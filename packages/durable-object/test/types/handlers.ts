@@ -17,6 +17,15 @@ export function whole(): void {
   kinds({ close: () => undefined, tick: () => undefined, tock: () => undefined });
 }
 
+export function copied(): void {
+  close((timer) => void timer.signal.aborted);
+  close((timer) => void { ...timer }.occurrenceId.length);
+  // @ts-expect-error A copy has no signal.
+  close((timer) => void { ...timer }.signal.aborted);
+  // @ts-expect-error Nor has one of the rest.
+  close(({ payload: _, ...rest }) => void rest.signal.aborted);
+}
+
 export function returned(): void {
   close(() => {});
   close(async () => {});
