@@ -34,7 +34,7 @@ export type DuelineErrorCode =
   | "in_effects"
   /** Effects were asynchronous; they must be done when they return. */
   | "effects_async"
-  /** A handler returned something that is no outcome. */
+  /** A handler returned something that is no outcome, or effects returned one; the message says what. */
   | "bad_outcome"
   /** The engine trapped in this call; the object goes on with a new instance of it. */
   | "crashed";
