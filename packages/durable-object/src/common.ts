@@ -34,6 +34,7 @@ export type {
   Cancelled,
   DeadLetter,
   KindCounts,
+  JsonPayloads,
   KindOf,
   ListOptions,
   Naming,

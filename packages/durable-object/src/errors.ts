@@ -4,9 +4,9 @@ export type DuelineErrorCode =
   | "unknown_kind"
   /** An argument or an option is out of its range, of the wrong form, or not known; the message says which. */
   | "invalid"
-  /** The payload has no JSON form (a function, a cycle, a BigInt). */
+  /** The payload would not come back from JSON as it is (a `Date`, a `Map`, `NaN`, a function, a cycle, a bigint); the message says where. */
   | "payload_not_serializable"
-  /** The payload has more bytes than a timer carries (491,519). */
+  /** The payload has more bytes, as it is stored, than a timer carries (491,520). */
   | "payload_too_large"
   /** The time is no number, before 1970 or behind 9999-12-31T23:59:59.999Z. */
   | "due_out_of_range"
