@@ -122,8 +122,10 @@ export function optionalFunction(what: string, value: unknown): boolean {
   return value !== undefined;
 }
 
+/** Whether something is waited for. A promise of the platform's RPC is a function: it can be called for what it promises. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
+  const isOne = (typeof value === "object" && value !== null) || typeof value === "function";
+  return isOne && "then" in value && typeof value.then === "function";
 }
 
 /** A list of so many. Each place of it has something: a hole would be skipped by every check and reach the engine. */

@@ -1,7 +1,7 @@
 // What both entries of the package have in common.
 export type { BaseTimerObject } from "./base-timer-object.js";
 export type { BaseTimers } from "./base-timers.js";
-export { DuelineError, type DuelineErrorCode, type RefusedTimer } from "./errors.js";
+export { codeOf, DuelineError, type DuelineErrorCode, type RefusedTimer } from "./errors.js";
 export {
   detached,
   type Detached,
@@ -13,6 +13,7 @@ export {
   type KindOptions,
   type Retry,
   type Returned,
+  type Signalled,
 } from "./handlers.js";
 export {
   dead,
@@ -33,6 +34,7 @@ export type {
   Cancelled,
   DeadLetter,
   KindCounts,
+  JsonPayloads,
   KindOf,
   ListOptions,
   Naming,

@@ -4,9 +4,9 @@ export type DuelineErrorCode =
   | "unknown_kind"
   /** An argument or an option is out of its range, of the wrong form, or not known; the message says which. */
   | "invalid"
-  /** The payload has no JSON form (a function, a cycle, a BigInt). */
+  /** The payload would not come back from JSON as it is (a `Date`, a `Map`, `NaN`, a function, a cycle, a bigint); the message says where. */
   | "payload_not_serializable"
-  /** The payload has more bytes than a timer carries (491,519). */
+  /** The payload has more bytes, as it is stored, than a timer carries (491,520). */
   | "payload_too_large"
   /** The time is no number, before 1970 or behind 9999-12-31T23:59:59.999Z. */
   | "due_out_of_range"
@@ -34,7 +34,7 @@ export type DuelineErrorCode =
   | "in_effects"
   /** Effects were asynchronous; they must be done when they return. */
   | "effects_async"
-  /** A handler returned something that is no outcome. */
+  /** A handler returned something that is no outcome, or effects returned one; the message says what. */
   | "bad_outcome"
   /** The engine trapped in this call; the object goes on with a new instance of it. */
   | "crashed";
@@ -48,7 +48,10 @@ export interface RefusedTimer {
   readonly name?: string;
 }
 
-/** Every error that this package throws. The message begins with the code, so that it survives an RPC. */
+/**
+ * Every error that this package throws. The message begins with the code. Behind an RPC it is no `DuelineError` any more
+ * and may have lost its `code`: {@link codeOf} knows it there too.
+ */
 export class DuelineError extends Error {
   override readonly name = "DuelineError";
   readonly code: DuelineErrorCode;
@@ -74,6 +77,47 @@ export class DuelineError extends Error {
     this.current = more.current;
     this.endsAt = more.endsAt;
     this.refused = more.refused;
+  }
+}
+
+/** Each code once, for code that runs. */
+const CODES: Readonly<Record<DuelineErrorCode, true>> = {
+  unknown_kind: true,
+  invalid: true,
+  payload_not_serializable: true,
+  payload_too_large: true,
+  due_out_of_range: true,
+  not_found: true,
+  generation_mismatch: true,
+  claimed: true,
+  contended: true,
+  full: true,
+  unavailable: true,
+  unknown_outcome: true,
+  corrupt: true,
+  unsupported: true,
+  deadline: true,
+  in_effects: true,
+  effects_async: true,
+  bad_outcome: true,
+  crashed: true,
+};
+
+/**
+ * The code of an error of this package; `undefined` of any other. It may have come over an RPC, which leaves of it what
+ * the platform's compatibility date says: all of it, or an `Error` whose message is `DuelineError: not_found: ...`.
+ */
+export function codeOf(thrown: unknown): DuelineErrorCode | undefined {
+  if (thrown instanceof DuelineError) {
+    return thrown.code;
+  }
+  try {
+    const { name, message } = thrown as { readonly name?: unknown; readonly message?: unknown };
+    const [, prefix, code = ""] = /^(DuelineError: )?(\w+): /.exec(String(message)) ?? [];
+    const isOurs = prefix !== undefined || name === "DuelineError";
+    return isOurs && Object.hasOwn(CODES, code) ? (code as DuelineErrorCode) : undefined;
+  } catch {
+    return undefined;
   }
 }
 

@@ -1,6 +1,6 @@
 import { isThenable } from "./checks.js";
 import { DuelineError, textOf } from "./errors.js";
-import type { Effects } from "./outcomes.js";
+import { answerOf, type Effects } from "./outcomes.js";
 
 /** Effects that wait for their commit. */
 interface Kept<R> {
@@ -116,6 +116,10 @@ export class KeptEffects<R> {
         const reason = `effects_async: the effects of \`${found.kind}\` returned a promise; await before you return them`;
         this.#told.failed(found.run, reason);
         return reason;
+      }
+      const answer = answerOf(returned);
+      if (answer !== undefined) {
+        throw new DuelineError("bad_outcome", `the effects of \`${found.kind}\` returned ${answer}: they only write; return it beside them`);
       }
       if (found.dead !== undefined && found.run !== undefined) {
         this.#told.dead(found.run, found.dead);

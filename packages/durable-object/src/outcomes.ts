@@ -9,10 +9,13 @@ import type { KindOf, PayloadOf, Payloads, Policy, When } from "./types.js";
  * is rolled back and the timer has failed. It may be called again if its transaction is rolled back, so
  * keep to the database: a variable that it changes is not set back.
  */
-export type Effects = () => NoPromise;
+export type Effects = () => NoAnswer;
 
-/** Whatever effects return, for it is not looked at; but nothing that is still going on. */
-type NoPromise = void | null | undefined | boolean | number | bigint | string | symbol | (object & { readonly then?: never });
+/** What is left over where effects are one expression: it is dropped. An outcome, or anything that is to be done, is not. */
+type NoAnswer = void | null | undefined | boolean | number | bigint | string | symbol | Leftover;
+
+/** What has no part by which an outcome, what goes with one, a promise, or a function is known. */
+type Leftover = object & { readonly [K in "then" | "apply" | "said" | keyof typeof TOGETHER]?: never };
 
 /** Another timer, scheduled in the commit of the one that fires. */
 export type FollowUp<P extends Payloads> = {
@@ -56,6 +59,22 @@ export class Outcome<P extends Payloads = any, T = any> {
       readonly together?: Together<P>;
     },
   ) {}
+}
+
+/**
+ * What effects returned that is taken for something to be done, in words; `undefined` if it is none. What an expression
+ * leaves over is none: a number, a row, the cursor of a statement.
+ */
+export function answerOf(returned: unknown): string | undefined {
+  if (returned instanceof Outcome) {
+    return `an outcome, \`${returned.said}\``;
+  }
+  if (typeof returned === "function") {
+    return inWords(returned);
+  }
+  const { effects, schedule, cancel, outbox } = (returned ?? {}) as { readonly [K in keyof typeof TOGETHER]?: unknown };
+  const isTogether = typeof effects === "function" || [schedule, cancel, outbox].some(Array.isArray);
+  return isTogether ? inWords(returned) : undefined;
 }
 
 /** The timer is done and goes. The same as returning nothing, or the effects themselves. */

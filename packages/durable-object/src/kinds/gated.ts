@@ -1,8 +1,10 @@
 import { listOf, optionsOf, type Known } from "../checks.js";
 import { DuelineError } from "../errors.js";
+import type { Signalled } from "../handlers.js";
 import type { Hook } from "../hooks.js";
 import type { Effects } from "../outcomes.js";
 import { decodeName } from "../payload.js";
+import { withSignal } from "../running.js";
 import type { BuiltIns } from "./built-ins.js";
 import { effectsOf, shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
 
@@ -14,13 +16,11 @@ export interface Dependency {
   readonly key: string;
 }
 
-/** A question to one place. */
-export interface Look {
+/** A question to one place. Its `signal` is in no copy of it. */
+export interface Look extends Signalled {
   readonly place: string;
   /** One to eight of them. */
   readonly keys: readonly string[];
-  /** Aborted when nobody waits for the answer any more. */
-  readonly signal: AbortSignal;
 }
 
 /** How records are looked at and released. */
@@ -101,13 +101,7 @@ export function coreGated(options: GatedOptions): { settings: object; hooks: Rec
     hooks: {
       "gated.look": async (argument, _, running) => {
         const { place, keys } = argument as { readonly place: Uint8Array; readonly keys: readonly Uint8Array[] };
-        const asked: Look = {
-          place: decodeName(place),
-          keys: keys.map(decodeName),
-          get signal() {
-            return running.signal;
-          },
-        };
+        const asked = withSignal({ place: decodeName(place), keys: keys.map(decodeName) }, running);
         return visibleOf(await look(asked), keys.length);
       },
       "gated.release": async (argument, keep) => {

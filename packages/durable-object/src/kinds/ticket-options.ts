@@ -1,7 +1,9 @@
 import { isThenable, optionalFunction, optionalWhole, optionsOf, type Known } from "../checks.js";
 import { DuelineError } from "../errors.js";
+import type { Signalled } from "../handlers.js";
 import type { BuiltIn, Hook } from "../hooks.js";
 import type { Effects } from "../outcomes.js";
+import { withSignal } from "../running.js";
 import { optionalSpan } from "../settings.js";
 import { ticketOf, type CoreTicket, type Ticket, type TicketEnd } from "./ticket.js";
 
@@ -31,7 +33,7 @@ export interface TicketOptions {
    * least once, and again after a crash: make it idempotent. Whatever comes of it, the ticket is closed. `signal` is
    * aborted when nobody waits for it any more.
    */
-  readonly abort?: (ticket: Ticket & { readonly session: string; readonly signal: AbortSignal }) => unknown;
+  readonly abort?: (ticket: Ticket & { readonly session: string } & Signalled) => unknown;
   /** A ticket is held for less than this at a time, in milliseconds; 604,800,000 (seven days) without it. */
   readonly ttlMax?: number;
   /** How many tickets a tick closes at most if there is an `abort`; 8 without it. */
@@ -90,12 +92,7 @@ function closing(onClose: NonNullable<TicketOptions["onClose"]>): Hook {
 
 function aborting(abort: NonNullable<TicketOptions["abort"]>): Hook {
   return (ticket, _, running) =>
-    abort({
-      ...(ticketOf(ticket as CoreTicket) as Ticket & { readonly session: string }),
-      get signal() {
-        return running.signal;
-      },
-    });
+    abort(withSignal({ ...(ticketOf(ticket as CoreTicket) as Ticket & { readonly session: string }) }, running));
 }
 
 function telling(onEvent: NonNullable<TicketOptions["onEvent"]>): Hook {

@@ -1,6 +1,6 @@
 import { BaseTimers, type TimersOptions as BaseOptions } from "../base-timers.js";
 import { objectOf } from "../checks.js";
-import type { Payloads } from "../types.js";
+import type { JsonPayloads, Payloads } from "../types.js";
 import { coreBuiltIns, type BuiltInKind, type BuiltIns } from "./built-ins.js";
 import { engine } from "./engine.js";
 import { Gated } from "./gated.js";
@@ -17,7 +17,7 @@ export interface TimersOptions<P extends Payloads> extends BaseOptions<P> {
 }
 
 /** As `Timers` of the package's main entry, with the built-in kinds beside one's own. */
-export class Timers<P extends Payloads = Payloads> extends BaseTimers<P, BuiltInKind> {
+export class Timers<P extends Payloads & JsonPayloads<P> = Payloads> extends BaseTimers<P, BuiltInKind> {
   readonly leases: Leases;
   readonly reservations: Reservations;
   readonly quotas: Quotas;

@@ -12,8 +12,17 @@ import { ErrorsTold } from "./errors-told.js";
 type Kinds = { tick: undefined };
 type Options = ConstructorParameters<typeof Timers<Kinds>>[1];
 
+const run = (): void => undefined;
 let options: unknown;
 let ran = 0;
+
+let write: () => void = run;
+
+/** What effects that wrote something return: it is rolled back if that is wrong. */
+function wrote<T>(returned: T): T {
+  write();
+  return returned;
+}
 
 class Room extends DurableObject {
   readonly timers = new Timers<Kinds>(this.ctx, options as Options);
@@ -40,7 +49,6 @@ afterEach(() => {
   errors.end();
 });
 
-const run = (): void => undefined;
 const told = (code: string, words: RegExp) => (thrown: unknown): boolean => {
   assert.equal((thrown as { code?: string }).code, code, String(thrown));
   assert.match((thrown as Error).message, words);
@@ -211,6 +219,12 @@ describe("what is wrong with the options of a call", () => {
 });
 
 const OUTCOMES: Record<string, [handler: () => unknown, words: RegExp]> = {
+  "an outcome of effects": [() => () => wrote(reschedule({ after: 1 })), /bad_outcome: the effects of `tick` returned an outcome, `reschedule`/],
+  "what goes with one, of effects": [() => () => wrote({ schedule: [] }), /bad_outcome: .* returned an object with schedule/],
+  "effects of effects": [() => () => wrote(run), /bad_outcome: .* returned the function `run`/],
+  "an outcome of effects that go with one": [() => done(() => wrote(done()) as never), /bad_outcome: .* an outcome, `done`/],
+  "done uncalled": [() => done, /bad_outcome: .* an outcome, `done`/],
+  "retry uncalled": [() => retry, /bad_outcome: `retry` takes a reason/],
   "a number": [() => 5, /^bad_outcome: the handler of `tick` returned 5/],
   "an object": [() => ({ schedule: [] }), /returned an object with schedule/],
   "a due by number": [() => reschedule(5_000 as never), /^bad_outcome: `reschedule` takes \{ dueAt \} or \{ after \}, not 5000/],
@@ -233,10 +247,32 @@ const OUTCOMES: Record<string, [handler: () => unknown, words: RegExp]> = {
 describe("what a handler returns is told as it was", () => {
   for (const [what, [handler, words]] of Object.entries(OUTCOMES)) {
     it(what, async () => {
-      const { timers } = (await open({ handlers: { tick: handler }, log: false })).instance;
+      const room = await open({ handlers: { tick: handler }, log: false });
+      const { timers } = room.instance;
+      room.sql("CREATE TABLE written (at INTEGER)");
+      write = () => void room.sql("INSERT INTO written VALUES (1)");
       await timers.schedule("tick", { name: "a", after: 1 });
       await clock.advance(1);
+      assert.deepEqual(room.sql("SELECT * FROM written"), []);
       assert.match((await timers.get("tick", "a"))?.lastError ?? "", words);
     });
   }
+
+  it("what an expression of effects leaves over is nothing", async () => {
+    const leftovers = [0, "a", true, null, [], {}, new Map(), Symbol.iterator];
+    const room = await open({ handlers: { tick: ({ attempt }: { attempt: number }) => () => wrote(leftovers[attempt - 1 + ran++]) } });
+    room.sql("CREATE TABLE written (at INTEGER)");
+    write = () => void room.sql("INSERT INTO written VALUES (1)");
+    await room.instance.timers.scheduleMany(leftovers.map(() => ({ kind: "tick", after: 1 }) as const));
+    await clock.advance(1);
+    assert.equal(room.sql("SELECT * FROM written").length, leftovers.length);
+  });
+
+  it("effects of a verb that return an outcome are the verb's error", async () => {
+    const room = await open({ handlers: {}, builtIns: { leases: {} } });
+    const { leases } = room.instance.timers;
+    const grant = leases.grant("a", { owner: "ann", term: 5, effects: () => done() as never });
+    await assert.rejects(grant, told("bad_outcome", /the effects of `leases` returned an outcome, `done`/));
+    assert.equal((await leases.get("a")).outcome, "vacant");
+  });
 });
