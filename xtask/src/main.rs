@@ -10,6 +10,7 @@
 
 mod checks;
 mod crash;
+mod disk;
 mod elsewhere;
 mod fuzz;
 mod object;

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use crate::checks::{Check, Note};
+use crate::disk;
 use crate::process::Failure;
 
 struct Finished {
@@ -16,6 +17,9 @@ struct Finished {
 /// to mend; the exit code is a failure if any of them failed.
 pub(crate) fn all(checks: &[Check]) -> ExitCode {
     let mut finished = Vec::new();
+    if let (2.., Some(free)) = (checks.len(), disk::free_bytes()) {
+        println!("{}", disk::before_a_whole_run(free));
+    }
     for (position, check) in checks.iter().enumerate() {
         println!(
             "\n== [{}/{}] {}: {}",
@@ -25,7 +29,7 @@ pub(crate) fn all(checks: &[Check]) -> ExitCode {
             check.about
         );
         let started = now();
-        let result = (check.run)();
+        let result = (check.run)().map_err(on_a_full_disk);
         let took = started.elapsed();
         match &result {
             Ok(_) => println!("== {} passed in {}", check.name, seconds(took)),
@@ -43,6 +47,14 @@ pub(crate) fn all(checks: &[Check]) -> ExitCode {
         });
     }
     conclude(&finished)
+}
+
+/// A full disk ends compilers and tests with words about anything else.
+fn on_a_full_disk(mut failure: Failure) -> Failure {
+    if let Some(full) = disk::free_bytes().and_then(disk::behind_a_failure) {
+        failure.text = format!("{}; {full}", failure.text);
+    }
+    failure
 }
 
 /// Runs one hunt, and closes with what it came to.

@@ -128,6 +128,7 @@ const VERBS_THAT_NEED_A_ROW: &[&str] = &[
     "wake an outbox",
     "read a backlog",
     "append to a relay",
+    "count successes",
     "read a reservation",
     "reserve",
     "commit",

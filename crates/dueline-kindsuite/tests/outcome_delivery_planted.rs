@@ -11,7 +11,7 @@ use dueline::mutants::{Mutant, with_planted};
 use dueline_kindsuite::outcome_delivery as cases;
 use dueline_kindsuite::{Make, world};
 
-const CAUGHT_BY: [(Mutant, fn(Make<'_>)); 5] = [
+const CAUGHT_BY: [(Mutant, fn(Make<'_>)); 6] = [
     (
         Mutant::OutboxClosesUnguarded,
         cases::an_append_while_acking_keeps_one_timer_due_at_once,
@@ -27,6 +27,10 @@ const CAUGHT_BY: [(Mutant, fn(Make<'_>)); 5] = [
     (
         Mutant::RelayForgetsWatermark,
         cases::a_crash_behind_the_target_only_cleans_up,
+    ),
+    (
+        Mutant::RelayTrustsWatermark,
+        cases::a_watermark_beyond_the_last_message_holds_up_its_target_alone,
     ),
     (
         Mutant::RelayPassesFailure,

@@ -66,3 +66,14 @@ dueline_kindsuite::on_stores!(ticket_expiry;
     the_verbs_cost_what_they_say,
     the_rows_are_those_of_the_format,
 );
+
+// Not for objects, whose suite is the list above: their host bounds what it asks of the application.
+#[test]
+fn a_hook_that_hangs_ends_its_verb() {
+    for make in [
+        &dueline_kindsuite::world::memory as dueline_kindsuite::Make<'_>,
+        &support::sqlite,
+    ] {
+        dueline_kindsuite::ticket_expiry::a_hook_that_hangs_ends_its_verb(make);
+    }
+}

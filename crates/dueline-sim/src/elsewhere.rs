@@ -149,12 +149,12 @@ pub(crate) const ELSEWHERE: &[Elsewhere] = &[
         "whole",
         "two_of_one_name_are_none",
     ),
-    // The histories read a partition that has come or gone by way of the wakes, which name it.
+    // No world has an application that takes back what was committed.
     Elsewhere::new(
-        Mutant::PartitionIdKept,
+        Mutant::WriterNeverDoubts,
         "dueline-worker",
-        "remembering",
-        "a_partition_that_comes_goes_and_comes_again_is_read_as_it_is",
+        "taking_back",
+        "whatever_an_application_takes_back_every_timer_that_is_left_fires",
     ),
     // Files and their locks, and the server.
     Elsewhere::new(
@@ -194,6 +194,12 @@ pub(crate) const ELSEWHERE: &[Elsewhere] = &[
         "dueline-kindsuite",
         "outcome_delivery",
         "memory::an_append_just_before_a_sleep_is_not_slept_over",
+    ),
+    Elsewhere::new(
+        Mutant::RelayTrustsWatermark,
+        "dueline-kindsuite",
+        "outcome_delivery",
+        "memory::a_watermark_beyond_the_last_message_holds_up_its_target_alone",
     ),
     Elsewhere::new(
         Mutant::LeaseSweepUnguarded,

@@ -17,6 +17,9 @@ use crate::recorder::Recorder;
 /// How many scenarios there are: one for each built-in kind.
 pub const COUNT: usize = SCENARIOS.len();
 
+/// How many of a hundred seeds pause lanes while timers are pending.
+const PAUSED_PERCENT: u64 = 40;
+
 /// Turns a plan into one of a world of kinds: clients ask what the scenario draws.
 pub fn move_into(plan: &mut Plan) {
     let mut random = Random::new(plan.seed ^ 0x0b11_7000_0000_0000);
@@ -59,6 +62,19 @@ pub fn move_into(plan: &mut Plan) {
                 draw: random.next_u64(),
             },
         });
+    }
+    if random.chance(PAUSED_PERCENT) {
+        for _ in 0..random.pick(&[1, 3, 8]) {
+            plan.actions.push(Action {
+                at_us: random.below(heal_at_us),
+                after_steps: random.below(20),
+                deed: Deed::PauseLane {
+                    node: random.below(nodes),
+                    lane: random.next_u64(),
+                    for_us: random.pick(&[1_000, 700_000, 5_000_000, 30_000_000, 200_000_000]),
+                },
+            });
+        }
     }
     plan.actions.sort_by_key(|action| action.at_us);
     plan.world.scenario = Some(scenario);
@@ -114,6 +130,43 @@ impl Play {
     /// Whether the scenario has timers of this kind run.
     pub fn runs(&self, kind: TimerKind) -> bool {
         self.kinds.contains(&kind)
+    }
+
+    /// How many lanes there may be.
+    pub fn lanes(&self) -> u64 {
+        (self.partitions.len() * self.kinds.len()) as u64
+    }
+
+    /// Pauses or resumes one of the lanes; if the store does not answer, it stays as it is.
+    pub fn set_paused(
+        &self,
+        lane: u64,
+        timers: &Timers,
+        is_paused: bool,
+        recorder: &Recorder,
+    ) -> BoxFuture<'static, ()> {
+        let (timers, recorder) = (timers.clone(), recorder.clone());
+        let kinds = self.kinds.iter();
+        let mut lanes = kinds.flat_map(|kind| self.partitions.iter().map(|of| (of.clone(), *kind)));
+        let place = lane
+            .checked_rem(self.lanes())
+            .and_then(|place| usize::try_from(place).ok());
+        let lane = place.and_then(|place| lanes.nth(place));
+        Box::pin(async move {
+            let Some((partition, kind)) = lane else {
+                return;
+            };
+            let done = if is_paused {
+                timers.pause(&partition, kind).await
+            } else {
+                timers.resume(&partition, kind).await
+            };
+            match done {
+                Ok(true) if is_paused => recorder.mark("a lane is paused"),
+                Ok(true) => recorder.mark("a lane is resumed"),
+                _ => {}
+            }
+        })
     }
 
     /// What a client asks for that has these timers.

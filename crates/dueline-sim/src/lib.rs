@@ -16,6 +16,7 @@ mod handlers;
 mod kinds;
 mod node;
 mod object;
+mod paused;
 mod plan;
 mod recorder;
 mod shrink;
@@ -110,6 +111,8 @@ pub const KIND_MARKS: &[&str] = &[
     "a commit is refused",
     "a commit lands late",
     "a guard is lost",
+    "a lane is paused",
+    "a lane is resumed",
     "a node crashes",
     "a node stands still",
     "a page is short",

@@ -48,6 +48,8 @@ const OF_KINDS: &[Mutant] = &[
     Mutant::ReservationAbandonedEarly,
     Mutant::RecheckKeepsCursor,
     Mutant::RecheckSkipsMissing,
+    // Shown by lanes that are paused, alone.
+    Mutant::ResumeWakesDueAlone,
 ];
 
 /// Runs something on this thread with a bug planted, if one is named.

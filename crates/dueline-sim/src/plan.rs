@@ -110,6 +110,15 @@ pub enum Deed {
         /// What is drawn from to say what.
         draw: u64,
     },
+    /// A lane of the scenario is paused, through this node or another that lives, and resumed after a while.
+    PauseLane {
+        /// The node.
+        node: u64,
+        /// Which lane.
+        lane: u64,
+        /// For how long.
+        for_us: u64,
+    },
     /// A process dies, and another begins after a while.
     Crash {
         /// The node.

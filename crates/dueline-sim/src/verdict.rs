@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use dueline_history::{Broken, Checkers, Event, Invariant};
 
+use crate::paused::Paused;
 use crate::plan::Plan;
 use crate::watch::Watch;
 use crate::world::Outcome;
@@ -31,7 +32,8 @@ pub fn judge(plan: &Plan) -> Verdict {
     match catch_unwind(AssertUnwindSafe(|| run(plan))) {
         Ok(outcome) => {
             let mut broken = outcome.broken;
-            let mut checkers = Checkers::new();
+            let paused = Paused::new(outcome.hidden.turns.clone());
+            let mut checkers = Checkers::new().with(Box::new(paused));
             if plan.world.scenario.is_none() {
                 let watch = Watch::new(plan, outcome.hidden);
                 checkers = checkers.with(Box::new(watch));

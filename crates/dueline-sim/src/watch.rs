@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use dueline::rows::{NameState, PauseKey, class, is_of_class};
+use dueline::rows::{NameState, class, is_of_class};
 use dueline_history::book::{Book, Change, Place};
 use dueline_history::{
     Checker, Commit, Ended, Findings, Invariant, Occurrence, Octets, Outcome, Policy, Run, Seen,
@@ -35,8 +35,6 @@ pub(crate) struct Watch {
     is_prompt: bool,
     jitters: bool,
     initial_ms: u64,
-    /// The pauses that stand, and the event that set each.
-    paused: BTreeMap<(Octets, u8), usize>,
     /// In which turn an occurrence was put.
     put_in: BTreeMap<(Octets, Occurrence), u64>,
     /// The rows of the timer class.
@@ -65,7 +63,6 @@ impl Watch {
             is_prompt: world.faults.very_slow == 0,
             jitters: world.retry.jitter_percent >= 20 && world.retry.initial_ms >= 400,
             initial_ms: world.retry.initial_ms,
-            paused: BTreeMap::new(),
             put_in: BTreeMap::new(),
             timers: BTreeMap::new(),
             chains: BTreeMap::new(),
@@ -82,7 +79,6 @@ impl Checker for Watch {
         let index = seen.index;
         match &seen.event.what {
             What::Commit(commit) => {
-                self.pauses(seen, commit, broken);
                 self.same_tick(seen, commit, broken);
                 self.put_over(seen, commit, broken);
                 self.chained(seen, commit, broken);
@@ -163,37 +159,6 @@ fn took_effect(commit: &Commit, of: &Occurrence) -> bool {
 }
 
 impl Watch {
-    /// A tick that began behind a pause fires and claims nothing of its kind.
-    fn pauses(&mut self, seen: &Seen<'_>, commit: &Commit, broken: &mut Findings) {
-        for (key, value) in &commit.rows {
-            let Ok(pause) = PauseKey::decode(key) else {
-                continue;
-            };
-            let lane = (commit.partition.clone(), pause.kind.0);
-            match value {
-                Some(_) => {
-                    self.paused.entry(lane).or_insert(seen.index);
-                }
-                None => {
-                    self.paused.remove(&lane);
-                }
-            }
-        }
-        let turn = usize::try_from(commit.turn).unwrap_or(0);
-        let began = turn
-            .checked_sub(1)
-            .and_then(|turn| self.hidden.turns.get(turn));
-        let Some(began) = began else { return };
-        for from in seen.applied.changes.iter().filter_map(Change::from) {
-            let lane = (commit.partition.clone(), from.occurrence.kind);
-            let is_own = !commit.cuts.contains(&from.occurrence) && !from.is_claimed();
-            if is_own && self.paused.get(&lane).is_some_and(|paused| paused < began) {
-                let text = format!("a tick behind the pause of its kind ran {from:?}");
-                broken.add(Invariant::I10, seen.index, text);
-            }
-        }
-    }
-
     /// What a tick puts runs in the next.
     fn same_tick(&mut self, seen: &Seen<'_>, commit: &Commit, broken: &mut Findings) {
         // An object ticks several times under one number.

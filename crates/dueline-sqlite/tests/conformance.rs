@@ -6,22 +6,25 @@
 
 mod support;
 
+use std::cell::RefCell;
 use std::fs;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use dueline_sqlite::{Options, SizeLimit, SqliteStore};
 use dueline_testkit::ManualClock;
 use dueline_testkit::conformance::{Setup, Stop, Subject};
 use support::parking::Parking;
 
-/// Folders of a case, kept until its process ends.
-static FOLDERS: Mutex<Vec<tempfile::TempDir>> = Mutex::new(Vec::new());
+thread_local! {
+    /// Folders of a case, removed when its thread ends. What is static is never dropped.
+    static FOLDERS: RefCell<Vec<tempfile::TempDir>> = const { RefCell::new(Vec::new()) };
+}
 
 fn new_folder() -> std::path::PathBuf {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_owned();
-    FOLDERS.lock().unwrap().push(folder);
+    FOLDERS.with_borrow_mut(|folders| folders.push(folder));
     path
 }
 

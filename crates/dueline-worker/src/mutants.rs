@@ -30,7 +30,6 @@ pub(crate) enum Mutant {
     AlarmSpinsForUnknown,
     AlarmPutOffForUnknown,
     WholeKeepsItsFront,
-    PartitionIdKept,
 }
 
 /// Whether this bug is planted here.

@@ -103,10 +103,10 @@ fn schedules() {
             .run(driver.store().apply(&home.partition, batch))
             .unwrap();
     });
-    assert_eq!(earlier, of(4, (1, 2), 1, 1), "due before everything else");
-    assert_eq!(later, of(1, (0, 1), 0, 1), "due later");
-    assert_eq!(named, of(2, (0, 2), 0, 1), "with a name");
-    assert_eq!(own_row, of(1, (0, 1), 0, 1), "no timer at all");
+    assert_eq!(earlier, of(5, (2, 2), 1, 1), "due before everything else");
+    assert_eq!(later, of(2, (1, 1), 0, 1), "due later");
+    assert_eq!(named, of(3, (1, 2), 0, 1), "with a name");
+    assert_eq!(own_row, of(2, (1, 1), 0, 1), "no timer at all");
 }
 
 #[test]
@@ -132,21 +132,21 @@ fn schedules_of_a_hundred_in_one_commit() {
     let replaced = cost(&home, || all(START_MS + 7_000, true));
     assert_eq!(
         earlier,
-        of(103, (1, 101), 1, 1),
+        of(104, (2, 101), 1, 1),
         "due before everything else"
     );
-    assert_eq!(later, of(100, (0, 100), 0, 1), "due later");
+    assert_eq!(later, of(101, (1, 100), 0, 1), "due later");
     assert_eq!(named, of(301, (1, 200), 0, 1), "with new names");
-    assert_eq!(replaced, of(500, (200, 300), 0, 1), "with known names");
+    assert_eq!(replaced, of(501, (201, 300), 0, 1), "with known names");
 }
 
 #[test]
 fn fires() {
     for (what, kind, count, expected) in [
-        ("one timer", A, 1, of(11, (6, 2), 1, 1)),
-        ("32 timers in a group", A, 32, of(42, (37, 33), 1, 1)),
-        ("one that fails", B, 1, of(19, (10, 5), 2, 1)),
-        ("one call", C, 1, of(27, (14, 8), 2, 2)),
+        ("one timer", A, 1, of(10, (5, 2), 1, 1)),
+        ("32 timers in a group", A, 32, of(41, (36, 33), 1, 1)),
+        ("one that fails", B, 1, of(18, (9, 5), 2, 1)),
+        ("one call", C, 1, of(26, (13, 8), 2, 2)),
     ] {
         let home = Home::new();
         let driver = worn_in(&home);

@@ -1,4 +1,4 @@
-//! Goal: what the store remembers of a partition is what is stored. Method: one object; a partition comes, goes, comes
+//! Goal: what the store says of a partition is what is stored. Method: one object; a partition comes, goes, comes
 //! again, and is never there because its transaction was refused; each time it is read through the store.
 #![cfg(test)]
 

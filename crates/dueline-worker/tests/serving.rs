@@ -280,6 +280,46 @@ fn an_alarm_that_stayed_so_long_makes_no_more_calls_and_ticks_once_a_second_unti
     assert_eq!(seen.len(), 4 + quick.len());
 }
 
+/// A call that hangs holds its alarm up to its deadline; whatever fits in beside it does not wait for the next.
+#[test]
+fn an_alarm_that_stayed_so_long_makes_the_calls_that_end_before_those_it_waits_for() {
+    let home = Home::new();
+    let seen = Seen::default();
+    let options = ObjectOptions {
+        stay_ms: 1_000,
+        ..ObjectOptions::default()
+    };
+    let kinds = [
+        (A, calls_for(&home, &seen, 60_000).deadline_ms(20_000)),
+        (B, calls_for(&home, &seen, 100).deadline_ms(2_000)),
+    ];
+    let driver = home.open(kinds, Start::Fresh, options);
+    home.schedule(&driver, A, "hangs", START_MS + 1_000);
+    home.schedule(&driver, A, "too long", START_MS + 4_000);
+    home.schedule(&driver, B, "at once", START_MS + 5_000);
+    home.schedule(&driver, B, "just", START_MS + 19_000);
+    home.schedule(&driver, B, "late", START_MS + 19_500);
+    let report = home.next_alarm(&driver).unwrap();
+    assert_eq!(home.now_ms(), START_MS + 21_000);
+    assert_eq!((report.settled.fired, report.settled.failed), (2, 1));
+    let begun = [
+        "call hangs",
+        "call at once",
+        "answer at once",
+        "call just",
+        "answer just",
+    ];
+    assert_eq!(seen.all(), begun);
+    // Late by less than its own deadline, however long that of the others is.
+    let report = home.next_alarm(&driver).unwrap();
+    assert_eq!(report.total.claimed, 2);
+    assert_eq!(
+        report.worst_lateness_ms, 17_001,
+        "that of the kind which hangs"
+    );
+    assert_eq!(seen.all()[5..7], ["call too long", "call late"]);
+}
+
 #[test]
 fn a_second_alarm_waits_for_the_first() {
     let home = Home::new();

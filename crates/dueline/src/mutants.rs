@@ -205,6 +205,8 @@ mutants! {
     PutTrustsAnyWake = "put-trusts-any-wake",
     /// A resume sets the wake in its transaction (DESIGN: "a wake a row that the store keeps").
     ResumeSetsNoWake = "resume-sets-no-wake",
+    /// A resume sets the wake of what is not yet due too (guarantee 5).
+    ResumeWakesDueAlone = "resume-wakes-due-alone",
     /// A batch that resumes a kind makes its partition due at once (`earliest_timer_put`).
     EarliestMissesResume = "earliest-misses-resume",
     /// The next wake of a report covers kinds that appeared in the tick
@@ -233,6 +235,8 @@ mutants! {
     OutboxTakesStaleRun = "outbox-takes-stale-run",
     /// A relay's target remembers what it has absorbed (`kinds::outcome_delivery`).
     RelayForgetsWatermark = "relay-forgets-watermark",
+    /// A watermark beyond the last outcome holds its target up (`kinds::outcome_delivery`).
+    RelayTrustsWatermark = "relay-trusts-watermark",
     /// What is behind a failure waits for it, at its target (`kinds::outcome_delivery`).
     RelayPassesFailure = "relay-passes-failure",
     // The built-in kinds.
@@ -304,8 +308,8 @@ mutants! {
     AlarmPutOffForUnknown = "alarm-put-off-for-unknown",
     /// Of a whole that does not commit nothing does (`ObjectStore::apply_whole`).
     WholeKeepsItsFront = "whole-keeps-its-front",
-    /// The id of a partition is read again once the partition has come or gone (`ObjectStore`).
-    PartitionIdKept = "partition-id-kept",
+    /// What a doubted writer remembers is looked at again before it is used (`Writer::doubted`).
+    WriterNeverDoubts = "writer-never-doubts",
     /// After a commit in doubt nothing is read before another has settled it (DESIGN: "the
     /// outcome is not known").
     PlainReadAfterFailedCommit = "plain-read-after-failed-commit",

@@ -1,4 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
+import { hasAlarmHandler } from "./alarm-handler.js";
+import { namesOf } from "./checks.js";
 import type { BaseTimers, TimersOptions } from "./base-timers.js";
 import type { DeadLetters } from "./dead-letters.js";
 import type { Handlers } from "./handlers.js";
@@ -21,11 +23,22 @@ export abstract class BaseTimerObject<P extends Payloads, Env = unknown, B exten
   /** The same verbs, for code inside the object. */
   protected abstract readonly timers: BaseTimers<P, B>;
 
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    hasAlarmHandler(ctx);
+    const { alarm } = this;
+    if (alarm !== BaseTimerObject.prototype.alarm) {
+      // One that forgets the timers is told of.
+      const watched = (info?: AlarmInvocationInfo): Promise<void> => this.timers.watched(() => alarm.call(this, info));
+      Object.defineProperty(this, "alarm", { value: watched, configurable: true, writable: true });
+    }
+  }
+
   /** What the timers are made of, as the methods below give it. */
   protected timersOptions(): TimersOptions<P> {
     return {
       handlers: () => this.handlers(),
-      ...this.settings(),
+      ...namesOf("`settings()`", this.settings()),
       ...(this.ownAlarm === undefined ? {} : { ownAlarm: () => this.ownAlarm?.() }),
     };
   }
@@ -41,6 +54,7 @@ export abstract class BaseTimerObject<P extends Payloads, Env = unknown, B exten
     return {};
   }
 
+  /** Serves the timers. A class that overrides it calls `super.alarm(info)`: else no timer fires. */
   override async alarm(info?: AlarmInvocationInfo): Promise<void> {
     await this.timers.alarm(info);
   }

@@ -1,16 +1,17 @@
-import { dueOf, listOf, nameOf, optionalText, optionalWhole, optionsOf, text, time } from "./checks.js";
+import { checkAlarmHandler, takeOnce } from "./alarm-handler.js";
+import { dueOf, listOf, nameOf, optionalText, optionalWhole, optionsOf, text, time, type Known } from "./checks.js";
 import { DeadLetters } from "./dead-letters.js";
 import type { Engine } from "./engine.js";
 import { DuelineError } from "./errors.js";
-import type { ObjectCore } from "./generated/dueline_object.js";
+import type { ObjectCore as OpenCore } from "./generated/dueline_object.js";
 import type { Handlers } from "./handlers.js";
 import type { BuiltIn } from "./hooks.js";
 import { ObjectHost } from "./host.js";
 import { Log } from "./log.js";
 import { Opened } from "./opened.js";
 import { OwnAlarm } from "./own-alarm.js";
-import { coreKind, coreSettings, hostKinds, type Settings } from "./settings.js";
-import { scheduleMany, scheduleOver, wantedOf } from "./schedule-many.js";
+import { coreKind, coreSettings, hostKinds, SETTINGS, type Settings } from "./settings.js";
+import { SCHEDULE, scheduleMany, scheduleOver, wantedOf } from "./schedule-many.js";
 import type {
   AlarmReport,
   Cancelled,
@@ -41,6 +42,12 @@ export interface TimersOptions<P extends Payloads> extends Settings {
   readonly ownAlarm?: () => void | Promise<void>;
 }
 
+const CANCEL: Known<{ readonly ifMatch?: string }> = { ifMatch: true };
+const LIST: Known<ListOptions> = { states: true, prefix: true, dueBefore: true, after: true, limit: true };
+const PAUSE: Known<{ readonly wait?: boolean }> = { wait: true };
+const WHEN: Known<When & { readonly ifMatch?: string }> = { dueAt: true, after: true, ifMatch: true };
+const OPTIONS: Known<TimersOptions<Payloads>> = { handlers: true, ownAlarm: true, ...SETTINGS };
+
 /** The timers of one Durable Object, whatever build of the engine runs them. */
 export abstract class BaseTimers<P extends Payloads = Payloads, B extends string = never> {
   /** Timers that were given up. */
@@ -57,6 +64,9 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
   #reopening: Promise<Opened> | undefined;
   #host: ObjectHost | undefined;
   #alarms = 0;
+  /** How many alarms this was given. */
+  #served = 0;
+  #isUnservedTold = false;
   #isRestoring = false;
 
   /** @internal */
@@ -64,10 +74,11 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
     this.#ctx = ctx;
     this.#engine = engine;
     this.#builtIn = builtIn;
-    this.#options = options;
+    this.#options = optionsOf("the options of the timers", options as TimersOptions<Payloads>, OPTIONS) as TimersOptions<P>;
     this.#log = new Log(options.log);
     this.#ownAlarm = options.ownAlarm === undefined ? undefined : new OwnAlarm(ctx.storage, options.ownAlarm);
     this.deadLetters = new DeadLetters(this.call);
+    takeOnce(ctx);
     // Nothing else is let in before the timers are open and the alarm is set.
     this.#opened = ctx.blockConcurrencyWhile(() => this.#open(false));
     // Whoever waits is told; the platform throws the object away by itself.
@@ -77,7 +88,7 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
   /** Schedules a timer. Once the promise is resolved, it is committed and the alarm is set. */
   schedule<K extends KindOf<P>>(kind: K, timer: Schedule<P[K]>): Promise<Scheduled> {
     return this.call((opened) => {
-      const wanted = wantedOf(opened.host, { ...optionsOf("a timer", timer as Schedule<unknown>), kind });
+      const wanted = wantedOf(opened.host, { ...optionsOf("a timer", timer as Schedule<unknown>, SCHEDULE), kind });
       return wanted.ifMatch === undefined ? scheduled(opened, wanted) : scheduleOver(opened, wanted);
     });
   }
@@ -99,7 +110,7 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
     return this.call(async (opened) => {
       const number = opened.host.ownNumber(kind);
       const of = nameOf(name);
-      const ifMatch = optionalText("`ifMatch`", optionsOf("the options", options).ifMatch);
+      const ifMatch = optionalText("`ifMatch`", optionsOf("the options", options, CANCEL).ifMatch);
       return (await opened.wait((core) => core.cancel(number, of, ifMatch))) as Cancelled | undefined;
     });
   }
@@ -121,7 +132,7 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
   ): Promise<Page<TimerView<K, P[K]>>> {
     return this.call(async (opened) => {
       const number = opened.host.number(kind);
-      const { dueBefore, ...more } = optionsOf("the options", options);
+      const { dueBefore, ...more } = optionsOf("the options", options, LIST);
       const states = more.states === undefined ? undefined : listed(more.states);
       const prefix = optionalText("`prefix`", more.prefix);
       const after = optionalText("`after`", more.after);
@@ -146,7 +157,7 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
     return this.call(async (opened) => {
       const number = opened.host.ownNumber(kind);
       const of = nameOf(name);
-      const dueAt = dueOf(when);
+      const dueAt = dueOf(optionsOf("when it is due", when, WHEN));
       const ifMatch = optionalText("`ifMatch`", when.ifMatch);
       return (await opened.wait((core) => core.reschedule(number, of, dueAt, ifMatch))) as Scheduled;
     });
@@ -159,7 +170,7 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
   async pause(kind: KindOf<P> | B, options: { readonly wait?: boolean } = {}): Promise<boolean> {
     return this.call(async (opened) => {
       const number = opened.host.number(kind);
-      const isWaiting = optionsOf("the options", options).wait === true;
+      const isWaiting = optionsOf("the options", options, PAUSE).wait === true;
       return (await opened.wait((core) => core.pause(number, isWaiting))) as boolean;
     });
   }
@@ -196,6 +207,7 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
    * `alarm()`, and let its error out: the platform tries such an alarm again.
    */
   async alarm(info?: AlarmInvocationInfo): Promise<AlarmReport> {
+    this.#served += 1;
     const retryCount = Number(info?.retryCount ?? 0);
     const isRetry = info?.isRetry === true;
     const scheduledAt = info?.scheduledTime === undefined ? undefined : Number(info.scheduledTime);
@@ -215,15 +227,32 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
     }
   }
 
+  /**
+   * Calls an `alarm()` of the application, which is told of once if it does not serve the timers.
+   *
+   * @internal
+   */
+  async watched(alarm: () => Promise<void>): Promise<void> {
+    const served = this.#served;
+    await alarm();
+    if (this.#served === served && !this.#isUnservedTold) {
+      this.#isUnservedTold = true;
+      this.#log.unserved();
+    }
+  }
+
   /** In the place of `ctx.storage.setAlarm`, for an object with an `ownAlarm`. */
   async setAlarm(at: number | Date): Promise<void> {
-    await this.call((opened) => this.#scheduleOwn(opened, time("the alarm", at)));
+    await this.call((opened) => {
+      this.#ownNumber(opened);
+      return this.#scheduleOwn(opened, time("the alarm", at));
+    });
   }
 
   /** In the place of `ctx.storage.getAlarm`. */
   async getAlarm(): Promise<number | null> {
     return this.call(async (opened) => {
-      const number = opened.host.number(OwnAlarm.KIND);
+      const number = this.#ownNumber(opened);
       const found = await opened.wait((core) => core.get(number, OwnAlarm.NAME));
       return (found as CoreView | undefined)?.nextAt ?? null;
     });
@@ -232,9 +261,20 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
   /** In the place of `ctx.storage.deleteAlarm`. */
   async deleteAlarm(): Promise<void> {
     await this.call(async (opened) => {
-      const number = opened.host.number(OwnAlarm.KIND);
+      const number = this.#ownNumber(opened);
       await opened.wait((core) => core.cancel(number, OwnAlarm.NAME, undefined));
     });
+  }
+
+  /** The number of the kind that stands for the object's own alarm. */
+  #ownNumber(opened: Opened): number {
+    if (this.#ownAlarm === undefined) {
+      throw new DuelineError(
+        "unknown_kind",
+        "`setAlarm`, `getAlarm` and `deleteAlarm` are for an object with an `ownAlarm`: a method of that name of a `TimerObject`, or an option of `Timers`",
+      );
+    }
+    return opened.host.number(OwnAlarm.KIND);
   }
 
   async #scheduleOwn(opened: Opened, dueAt: number): Promise<void> {
@@ -305,8 +345,7 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
     // Behind the object's constructor, so that its fields are there for the handlers.
     await Promise.resolve();
     const { handlers } = this.#options;
-    const given = typeof handlers === "function" ? handlers() : handlers;
-    const kinds = hostKinds(given);
+    const kinds = hostKinds(typeof handlers === "function" ? handlers() : handlers);
     if (this.#ownAlarm !== undefined) {
       kinds.push(this.#ownAlarm.kind());
     }
@@ -314,11 +353,17 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
     const builtIn = this.#builtIn();
     const host = new ObjectHost(instance, this.#ctx.id.toString(), builtIn, this.#log);
     this.#host = host;
+    // Looked over here: what throws in a call into the module is taken for a trap of it, in every object of the isolate.
+    const wanted = kinds.map(coreKind);
     const settings = { ...coreSettings(this.#options, isAfterTrap), builtIns: builtIn?.settings };
+    if (this.#ownAlarm === undefined) {
+      // Whoever adopts this package with an alarm has an `alarm()`, and may be in the middle of it.
+      await checkAlarmHandler(this.#ctx);
+    }
     const pending = await this.#ownAlarm?.pending();
-    const core = (await instance.wait(() =>
-      this.#engine.module.ObjectCore.open(this.#ctx.storage, weakly(host), kinds.map(coreKind), settings),
-    )) as ObjectCore;
+    const [storage, called] = [this.#ctx.storage, weakly(host)];
+    const { ObjectCore } = this.#engine.module;
+    const core = (await instance.wait(() => ObjectCore.open(storage, called, wanted, settings))) as OpenCore;
     host.know(instance.enter(() => core.kindNumbers()) as Record<string, number>, kinds);
     const opened = new Opened(instance, core, host);
     await this.#ownAlarm?.adopt(pending, (at) => this.#scheduleOwn(opened, at));

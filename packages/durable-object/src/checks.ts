@@ -9,7 +9,7 @@ const encoder = new TextEncoder();
 /** The due of a timer in whole milliseconds, never before what was asked for. */
 export function dueOf(when: When): number {
   if (typeof when !== "object" || when === null) {
-    throw new DuelineError("invalid", "a timer needs `dueAt` or `after`");
+    throw new DuelineError("invalid", `a timer needs \`dueAt\` or \`after\`: { after: 60_000 }, not ${inWords(when)}`);
   }
   const { dueAt, after } = when as { dueAt?: unknown; after?: unknown };
   if ((dueAt === undefined) === (after === undefined)) {
@@ -34,9 +34,9 @@ export function time(what: string, value: unknown): number {
 }
 
 /** A span in milliseconds. */
-export function span(what: string, value: unknown): number {
+export function span(what: string, value: unknown, code: "due_out_of_range" | "invalid" = "due_out_of_range"): number {
   if (typeof value !== "number" || !(value >= 0 && value <= DUE_MAX)) {
-    throw new DuelineError("due_out_of_range", `${what} is a span in ms from 0 on, not ${inWords(value)}`);
+    throw new DuelineError(code, `${what} is a span in ms from 0 to ${DUE_MAX}, not ${inWords(value)}`);
   }
   return Math.ceil(value);
 }
@@ -44,7 +44,7 @@ export function span(what: string, value: unknown): number {
 /** A name, which must be exactly what its UTF-8 says. */
 export function nameOf(value: unknown): string {
   if (typeof value !== "string" || value === "") {
-    throw new DuelineError("invalid", "a name is a string of at least one character");
+    throw new DuelineError("invalid", `a name is a string of at least one character, not ${inWords(value)}`);
   }
   if (!value.isWellFormed()) {
     throw new DuelineError("invalid", "a name must not hold half of a surrogate pair");
@@ -85,18 +85,53 @@ export function whole(what: string, value: unknown, least: number, most: number)
   return value;
 }
 
-/** Options, which must be an object before they are looked into. */
-export function optionsOf<T extends object>(what: string, options: T): T {
-  if (typeof options !== "object" || options === null) {
+/** The options that there are, each of them: one that is forgotten here does not compile. */
+export type Known<T> = { readonly [K in T extends unknown ? keyof T : never]-?: true };
+
+/** Options, which must be an object before they are looked into. One that there is not is refused: it is misspelt. */
+export function optionsOf<T extends object>(what: string, options: T, known: Known<NoInfer<T>>): T {
+  for (const name of Object.keys(objectOf(what, options))) {
+    if (!Object.hasOwn(known, name)) {
+      throw new DuelineError("invalid", `${what}: there is no option \`${name}\`; there are ${Object.keys(known).join(", ")}`);
+    }
+  }
+  return options;
+}
+
+/** An object, whatever is in it. */
+export function objectOf<T extends object>(what: string, options: T): T {
+  if (typeof options !== "object" || options === null || Array.isArray(options)) {
     throw new DuelineError("invalid", `${what}: an object is wanted, not ${inWords(options)}`);
   }
   return options;
 }
 
+/** An object whose names are the application's own. */
+export function namesOf<T extends object>(what: string, names: T): T {
+  if (isThenable(objectOf(what, names))) {
+    throw new DuelineError("invalid", `${what}: an object is wanted, not a promise: the function that makes them must not be async`);
+  }
+  return names;
+}
+
+/** Whether a function was given. */
+export function optionalFunction(what: string, value: unknown): boolean {
+  if (value !== undefined && typeof value !== "function") {
+    throw new DuelineError("invalid", `${what} is a function, not ${inWords(value)}`);
+  }
+  return value !== undefined;
+}
+
+/** Whether something is waited for. A promise of the platform's RPC is a function: it can be called for what it promises. */
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  const isOne = (typeof value === "object" && value !== null) || typeof value === "function";
+  return isOne && "then" in value && typeof value.then === "function";
+}
+
 /** A list of so many. Each place of it has something: a hole would be skipped by every check and reach the engine. */
 export function listOf<T>(what: string, list: readonly T[], least: number, most: number): T[] {
   if (!Array.isArray(list) || list.length < least || list.length > most) {
-    throw new DuelineError("invalid", `${what} are a list of ${least} to ${most}`);
+    throw new DuelineError("invalid", `${what} are a list of ${least} to ${most}, not ${inWords(list)}`);
   }
   return Array.from(list as readonly T[]);
 }

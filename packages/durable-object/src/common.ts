@@ -1,7 +1,7 @@
 // What both entries of the package have in common.
 export type { BaseTimerObject } from "./base-timer-object.js";
 export type { BaseTimers } from "./base-timers.js";
-export { DuelineError, type DuelineErrorCode, type RefusedTimer } from "./errors.js";
+export { codeOf, DuelineError, type DuelineErrorCode, type RefusedTimer } from "./errors.js";
 export {
   detached,
   type Detached,
@@ -13,6 +13,7 @@ export {
   type KindOptions,
   type Retry,
   type Returned,
+  type Signalled,
 } from "./handlers.js";
 export {
   dead,
@@ -25,14 +26,15 @@ export {
   type Outcome,
   type Together,
 } from "./outcomes.js";
-export type { DeadLetters } from "./dead-letters.js";
-export type { AlarmEvent, DeadEvent, FailedEvent, HookEvent, LogEvent, Logger, UnrestoredEvent } from "./log.js";
+export type { DeadLetterPlace, DeadLetters } from "./dead-letters.js";
+export type { AlarmEvent, DeadEvent, FailedEvent, HookEvent, LogEvent, Logger, UnrestoredEvent, UnservedEvent } from "./log.js";
 export type { Settings } from "./settings.js";
 export type {
   AlarmReport,
   Cancelled,
   DeadLetter,
   KindCounts,
+  JsonPayloads,
   KindOf,
   ListOptions,
   Naming,

@@ -1,10 +1,21 @@
-import { optionalText, optionalWhole, optionsOf, text } from "./checks.js";
+import { optionalText, optionalWhole, optionsOf, text, type Known } from "./checks.js";
 import type { Opened } from "./opened.js";
 import type { DeadLetter, KindOf, Page, Payloads, Scheduled } from "./types.js";
 import { deadLetter, type CoreDead } from "./views.js";
 
 /** How a verb is called. */
 type Call = <T>(verb: (opened: Opened) => Promise<T>) => Promise<T>;
+
+/** Which dead letters to list. */
+export interface DeadLetterPlace<K extends string = string> {
+  readonly kind?: K;
+  /** `next` of the page before. */
+  readonly after?: string;
+  /** 1 to 1,000; 100 without it. */
+  readonly limit?: number;
+}
+
+const LIST: Known<DeadLetterPlace> = { kind: true, after: true, limit: true };
 
 /** Timers that were given up: to be looked at, scheduled again, or thrown away. */
 export class DeadLetters<P extends Payloads, B extends string = never> {
@@ -17,10 +28,10 @@ export class DeadLetters<P extends Payloads, B extends string = never> {
 
   /** One page of the dead timers of a kind, or of all, in the order of their deaths. */
   async list(
-    options: { readonly kind?: KindOf<P> | B; readonly after?: string; readonly limit?: number } = {},
+    options: DeadLetterPlace<KindOf<P> | B> = {},
   ): Promise<Page<DeadLetter>> {
     return this.#call(async (opened) => {
-      const { kind: name, ...place } = optionsOf("the options", options);
+      const { kind: name, ...place } = optionsOf("the options", options, LIST);
       const kind = name === undefined ? undefined : opened.host.number(name);
       const limit = optionalWhole("limit", place.limit, 1, 1000) ?? 100;
       const after = optionalText("`after`", place.after);

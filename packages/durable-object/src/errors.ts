@@ -2,11 +2,11 @@
 export type DuelineErrorCode =
   /** No handler of this object has this name, or no timer ever had. */
   | "unknown_kind"
-  /** An argument is out of its range or of the wrong form; the message says which and what it may be. */
+  /** An argument or an option is out of its range, of the wrong form, or not known; the message says which. */
   | "invalid"
-  /** The payload has no JSON form (a function, a cycle, a BigInt). */
+  /** The payload would not come back from JSON as it is (a `Date`, a `Map`, `NaN`, a function, a cycle, a bigint); the message says where. */
   | "payload_not_serializable"
-  /** The payload has more bytes than a timer carries (491,519). */
+  /** The payload has more bytes, as it is stored, than a timer carries (491,520). */
   | "payload_too_large"
   /** The time is no number, before 1970 or behind 9999-12-31T23:59:59.999Z. */
   | "due_out_of_range"
@@ -34,7 +34,7 @@ export type DuelineErrorCode =
   | "in_effects"
   /** Effects were asynchronous; they must be done when they return. */
   | "effects_async"
-  /** A handler returned something that is no outcome. */
+  /** A handler returned something that is no outcome, or effects returned one; the message says what. */
   | "bad_outcome"
   /** The engine trapped in this call; the object goes on with a new instance of it. */
   | "crashed";
@@ -48,7 +48,10 @@ export interface RefusedTimer {
   readonly name?: string;
 }
 
-/** Every error that this package throws. The message begins with the code, so that it survives an RPC. */
+/**
+ * Every error that this package throws. The message begins with the code. Behind an RPC it is no `DuelineError` any more
+ * and may have lost its `code`: {@link codeOf} knows it there too.
+ */
 export class DuelineError extends Error {
   override readonly name = "DuelineError";
   readonly code: DuelineErrorCode;
@@ -74,6 +77,47 @@ export class DuelineError extends Error {
     this.current = more.current;
     this.endsAt = more.endsAt;
     this.refused = more.refused;
+  }
+}
+
+/** Each code once, for code that runs. */
+const CODES: Readonly<Record<DuelineErrorCode, true>> = {
+  unknown_kind: true,
+  invalid: true,
+  payload_not_serializable: true,
+  payload_too_large: true,
+  due_out_of_range: true,
+  not_found: true,
+  generation_mismatch: true,
+  claimed: true,
+  contended: true,
+  full: true,
+  unavailable: true,
+  unknown_outcome: true,
+  corrupt: true,
+  unsupported: true,
+  deadline: true,
+  in_effects: true,
+  effects_async: true,
+  bad_outcome: true,
+  crashed: true,
+};
+
+/**
+ * The code of an error of this package; `undefined` of any other. It may have come over an RPC, which leaves of it what
+ * the platform's compatibility date says: all of it, or an `Error` whose message is `DuelineError: not_found: ...`.
+ */
+export function codeOf(thrown: unknown): DuelineErrorCode | undefined {
+  if (thrown instanceof DuelineError) {
+    return thrown.code;
+  }
+  try {
+    const { name, message } = thrown as { readonly name?: unknown; readonly message?: unknown };
+    const [, prefix, code = ""] = /^(DuelineError: )?(\w+): /.exec(String(message)) ?? [];
+    const isOurs = prefix !== undefined || name === "DuelineError";
+    return isOurs && Object.hasOwn(CODES, code) ? (code as DuelineErrorCode) : undefined;
+  } catch {
+    return undefined;
   }
 }
 
@@ -109,17 +153,63 @@ export function textOf(thrown: unknown): string {
     if (thrown instanceof Error) {
       return String(thrown.message === "" ? thrown.name : thrown.message);
     }
-    return typeof thrown === "string" ? thrown : `something that is no Error was thrown: ${String(thrown)}`;
+    return typeof thrown === "string" ? thrown : `something that is no Error was thrown: ${inJson(thrown)}`;
   } catch {
     return "something that has no text was thrown";
   }
 }
 
-/** A value as a message shows it. Not each has a text of its own. */
+/** What was thrown, as it is known by: `{"code":1}` says more than that it is an object. */
+function inJson(thrown: unknown): string {
+  try {
+    return shortened(JSON.stringify(thrown) ?? inWords(thrown));
+  } catch {
+    return inWords(thrown);
+  }
+}
+
+const SHOWN_MAX = 100;
+
+/** A value as a message shows it: its type is told where the text alone would be taken for another. */
 export function inWords(value: unknown): string {
   try {
-    return String(value);
+    switch (typeof value) {
+      case "string":
+        return `the string ${JSON.stringify(shortened(value))}`;
+      case "bigint":
+        return `the bigint ${shortened(String(value))}`;
+      case "function":
+        return value.name === "" ? "a function" : `the function \`${shortened(value.name)}\``;
+      case "object":
+        return value === null ? "null" : objectInWords(value);
+      default:
+        return String(value);
+    }
   } catch {
     return `a ${typeof value}`;
   }
+}
+
+function objectInWords(value: object): string {
+  if (Array.isArray(value)) {
+    return `a list of ${value.length}`;
+  }
+  if (value instanceof Date) {
+    return Number.isNaN(value.getTime()) ? "an invalid Date" : `the Date ${value.toISOString()}`;
+  }
+  const made: unknown = (value as { readonly constructor?: unknown }).constructor;
+  if (typeof made === "function" && made !== Object && made.name !== "") {
+    return `an object of the class \`${shortened(made.name)}\``;
+  }
+  const keys = Object.keys(value);
+  return keys.length === 0 ? "an empty object" : `an object with ${shortened(keys.join(", "))}`;
+}
+
+/** What stands for a name in a message: a name as it is. */
+export function asName(value: unknown): string {
+  return typeof value === "string" ? shortened(value) : inWords(value);
+}
+
+function shortened(text: string): string {
+  return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}...` : text;
 }

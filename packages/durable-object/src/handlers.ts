@@ -1,8 +1,17 @@
 import type { Effects, Outcome } from "./outcomes.js";
 import type { KindOf, Payloads } from "./types.js";
 
-/** A timer that is being fired, as its handler sees it. */
-export interface DueTimer<T = unknown> {
+/** Of the types alone: an accessor of a class is not among what a copy by `{ ...of }` has. */
+export declare abstract class Signalled {
+  /** Aborted when nobody waits any more: what comes back then is dropped. */
+  get signal(): AbortSignal;
+}
+
+/**
+ * A timer that is being fired, as its handler sees it. Its `signal` is in no copy of it, `{ ...timer }` or in JSON. An RPC
+ * takes the copy: it takes no object of a class.
+ */
+export interface DueTimer<T = unknown> extends Signalled {
   readonly kind: string;
   /** Without one the timer is anonymous. */
   readonly name?: string;
@@ -17,8 +26,6 @@ export interface DueTimer<T = unknown> {
   /** The same for every retry of this scheduling: an idempotency key for whoever is called. */
   readonly occurrenceId: string;
   readonly lastError?: string;
-  /** Aborted when the run has passed its deadline; what it returns then is dropped. */
-  readonly signal: AbortSignal;
 }
 
 /** What a handler may return: an outcome, effects that go with the timer's removal, or nothing. */

@@ -1,16 +1,16 @@
-import { dueOf, nameOf, span } from "./checks.js";
-import { DuelineError, inWords, textOf } from "./errors.js";
+import { dueOf, isThenable, nameOf, optionsOf, span } from "./checks.js";
+import { asName, DuelineError, inWords, textOf } from "./errors.js";
 import type { Detached, DueTimer, Inline } from "./handlers.js";
 import type { BuiltIn, Hook, Keep } from "./hooks.js";
 import type { Instance } from "./instance.js";
-import { checkedEffects, isThenable, KeptEffects } from "./kept-effects.js";
+import { checkedEffects, KeptEffects } from "./kept-effects.js";
 import type { Log } from "./log.js";
 import { Outcome, type CancelWith, type Effects, type FollowUp, type Together } from "./outcomes.js";
 import { decodePayload, encodePayload, shownPayload } from "./payload.js";
 import { dueTimer, inTime, Running, TIMEOUT_MS_MAX, type CoreTimer } from "./running.js";
 import type { Payloads } from "./types.js";
 import { scheduledView } from "./views.js";
-import { CANCEL, goingWith, NOTHING, notTooMany, once, packed, policyNumber, type CoreWanted } from "./wanted.js";
+import { CANCEL, CANCELLED, FOLLOW_UP, goingWith, NOTHING, notTooMany, once, packed, policyNumber, type CoreWanted } from "./wanted.js";
 
 /** What a kind has that does not say otherwise. */
 const ATTEMPTS = 20;
@@ -358,7 +358,7 @@ export class ObjectHost {
     if (!(returned instanceof Outcome)) {
       throw new DuelineError(
         "bad_outcome",
-        `the handler of \`${run.kind.name}\` returned neither nothing, effects, nor an outcome made by done, reschedule, retry or dead`,
+        `the handler of \`${run.kind.name}\` returned ${inWords(returned)}, which is neither nothing, effects, nor an outcome made by done, reschedule, retry or dead`,
       );
     }
     const { said, details } = returned;
@@ -393,9 +393,12 @@ export class ObjectHost {
     const { kind, name } = run.due;
     const number = this.#numbers.get(kind);
     const schedules = [
-      ...goingWith("timers scheduled", schedule).map((timer) => this.wanted(timer)),
-      ...goingWith("timers cancelled", cancel).map((timer) => this.#unwanted(timer)),
+      ...goingWith("timers scheduled", schedule).map((timer) => this.wanted(optionsOf("a timer", timer, FOLLOW_UP))),
+      ...goingWith("timers cancelled", cancel).map((timer) => this.#unwanted(optionsOf("a timer to cancel", timer, CANCELLED))),
     ];
+    if (this.#builtIn === undefined && "outbox" in together) {
+      throw new DuelineError("invalid", "outcomes are told by objects of the entry `@dueline/durable-object/kinds`");
+    }
     const told = this.#builtIn?.together(together) ?? {};
     notTooMany(schedules.length + (told.outbox?.length ?? 0));
     once(schedules);
@@ -419,7 +422,7 @@ export class ObjectHost {
   wanted(timer: FollowUp<Payloads>): CoreWanted {
     const kind = this.#numbers.get(timer.kind);
     if (kind === undefined || !this.#kinds.has(kind)) {
-      throw new DuelineError("unknown_kind", `no handler of this object is called \`${inWords(timer.kind)}\``);
+      throw new DuelineError("unknown_kind", `no handler of this object is called \`${asName(timer.kind)}\``);
     }
     const { name, policy } = timer;
     if (policy !== undefined && name === undefined) {
@@ -444,7 +447,7 @@ export class ObjectHost {
   ownNumber(kind: string): number {
     const number = this.#numbers.get(kind);
     if (number === undefined) {
-      throw new DuelineError("unknown_kind", `no handler of this object is or was called \`${inWords(kind)}\``);
+      throw new DuelineError("unknown_kind", `no handler of this object is or was called \`${asName(kind)}\``);
     }
     return number;
   }

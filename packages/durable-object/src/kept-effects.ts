@@ -1,5 +1,6 @@
+import { isThenable } from "./checks.js";
 import { DuelineError, textOf } from "./errors.js";
-import type { Effects } from "./outcomes.js";
+import { answerOf, type Effects } from "./outcomes.js";
 
 /** Effects that wait for their commit. */
 interface Kept<R> {
@@ -116,6 +117,10 @@ export class KeptEffects<R> {
         this.#told.failed(found.run, reason);
         return reason;
       }
+      const answer = answerOf(returned);
+      if (answer !== undefined) {
+        throw new DuelineError("bad_outcome", `the effects of \`${found.kind}\` returned ${answer}: they only write; return it beside them`);
+      }
       if (found.dead !== undefined && found.run !== undefined) {
         this.#told.dead(found.run, found.dead);
       }
@@ -142,8 +147,4 @@ export function checkedEffects(kind: string, effects: unknown): Effects {
     throw new DuelineError(code, `the effects of \`${kind}\` are a function that writes, returns nothing, and is no async one`);
   }
   return effects as Effects;
-}
-
-export function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }

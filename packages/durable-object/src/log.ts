@@ -67,8 +67,16 @@ export interface UnrestoredEvent {
   readonly thrown: unknown;
 }
 
+/**
+ * An alarm came, and the `alarm()` of a class that extends `TimerObject` did not serve the timers: it lacks a
+ * `super.alarm(info)`. Told once an instance.
+ */
+export interface UnservedEvent {
+  readonly type: "unserved";
+}
+
 /** Something that a person may want to know of the timers of an object. */
-export type LogEvent = FailedEvent | DeadEvent | HookEvent | AlarmEvent | UnrestoredEvent;
+export type LogEvent = FailedEvent | DeadEvent | HookEvent | AlarmEvent | UnrestoredEvent | UnservedEvent;
 
 /** Takes events. It is called behind the run or the alarm, and whatever it throws is dropped. */
 export type Logger = (event: LogEvent) => void | Promise<void>;
@@ -140,6 +148,10 @@ export class Log {
     this.#tell({ type: "unrestored", error: textOf(thrown), thrown });
   }
 
+  unserved(): void {
+    this.#tell({ type: "unserved" });
+  }
+
   #isNew(run: string): boolean {
     if (this.#logger === undefined) {
       return false;
@@ -204,6 +216,10 @@ function toConsole(event: LogEvent): void {
       return console.warn(`dueline: ${hookOf(event)} failed: ${line(event.error)}`);
     case "unrestored":
       return console.warn(`dueline: the alarm could not be looked at; the next call looks again: ${line(event.error)}`);
+    case "unserved":
+      return console.error(
+        "dueline: an alarm came and `alarm()` of the class did not serve the timers: none fires until it calls `super.alarm(info)`",
+      );
     case "alarm":
       return alarmToConsole(event);
   }

@@ -1,5 +1,11 @@
 import type { HostKind } from "./host.js";
 
+/** Whether an object has had timers. */
+export function hasTables({ sql }: DurableObjectStorage): boolean {
+  const tables = sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'dueline_meta'");
+  return tables.toArray().length > 0;
+}
+
 /**
  * The alarm that an object had before it adopted this package, as a timer.
  *
@@ -29,10 +35,7 @@ export class OwnAlarm {
 
   /** Before the tables are made: the alarm that was pending, `null` without one, `undefined` if there are tables. */
   async pending(): Promise<number | null | undefined> {
-    const tables = this.#storage.sql.exec(
-      "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'dueline_meta'",
-    );
-    if (tables.toArray().length > 0) {
+    if (hasTables(this.#storage)) {
       return undefined;
     }
     return this.#storage.getAlarm();

@@ -1,4 +1,5 @@
-import { DuelineError, textOf } from "./errors.js";
+import { DuelineError } from "./errors.js";
+import { jsonOf } from "./json.js";
 
 /** Most bytes of a stored payload (480 KiB). */
 const PAYLOAD_BYTES_MAX = 480 * 1024;
@@ -33,18 +34,7 @@ function bytesOf(payload: unknown): Uint8Array {
     marked.set(view, 1);
     return marked;
   }
-  let text: string | undefined;
-  try {
-    text = JSON.stringify(payload);
-  } catch (cause) {
-    throw new DuelineError("payload_not_serializable", `the payload has no JSON form: ${textOf(cause)}`, {
-      cause,
-    });
-  }
-  if (text === undefined) {
-    throw new DuelineError("payload_not_serializable", `a ${typeof payload} has no JSON form`);
-  }
-  return encoder.encode(text);
+  return encoder.encode(jsonOf(payload));
 }
 
 /** A stored payload. Bytes come back as a `Uint8Array`. Throws if it does not decode. */

@@ -1,4 +1,4 @@
-import type { DueTimer } from "./handlers.js";
+import type { DueTimer, Signalled } from "./handlers.js";
 import { decodeName } from "./payload.js";
 
 /** A due timer as the core hands it over. Its bytes lie in the module's memory: they are others behind the call. */
@@ -43,6 +43,12 @@ export class Running {
   }
 }
 
+/** What a hook is told, with a signal that no copy of it has: it is made when it is asked for. */
+export function withSignal<T extends object>(told: T, running: Running): T & Signalled {
+  const signal = { get: (): AbortSignal => running.signal };
+  return Object.defineProperty(told, "signal", signal) as T & Signalled;
+}
+
 /** The longest wait of most runtimes, in milliseconds: one that is longer ends at once. */
 export const TIMEOUT_MS_MAX = 2 ** 31 - 1;
 
@@ -79,10 +85,13 @@ export function inTime<T>(
   });
 }
 
-/** The reference of a timer without a name. */
-const NAMELESS = new Uint8Array();
+/** A name that stands in an id as it is. */
+const UNESCAPED = /^[\w.!~*'()-]*$/;
 
-/** A due timer as its handler sees it. What is seldom asked for is made when it is. */
+/**
+ * A due timer as its handler sees it. What it is known by is its own, for copies of it; the signal is not, which is
+ * seldom asked for and dear.
+ */
 class Due implements DueTimer {
   // Not there at all where there is none.
   declare readonly name?: string;
@@ -93,10 +102,8 @@ class Due implements DueTimer {
   readonly now: number;
   readonly attempt: number;
   readonly generation: string;
-  readonly #kindNumber: number;
-  readonly #reference: Uint8Array;
+  readonly occurrenceId: string;
   readonly #running: Running;
-  readonly #identity: string;
 
   constructor(timer: CoreTimer, kind: string, payload: unknown, running: Running, identity: string) {
     const lent = timer[2];
@@ -107,21 +114,16 @@ class Due implements DueTimer {
     this.now = timer[6];
     this.attempt = timer[7];
     this.generation = String(timer[8]);
-    this.#kindNumber = timer[0];
-    this.#reference = lent.length === 0 ? NAMELESS : lent.slice();
+    const reference = decodeName(lent);
+    const escaped = UNESCAPED.test(reference) ? reference : encodeURIComponent(reference);
+    this.occurrenceId = `${identity}/${timer[0]}/${escaped}/${this.generation}`;
     this.#running = running;
-    this.#identity = identity;
     if (timer[3]) {
-      this.name = decodeName(lent);
+      this.name = reference;
     }
     if (lastError !== undefined) {
       this.lastError = lastError;
     }
-  }
-
-  get occurrenceId(): string {
-    const reference = encodeURIComponent(decodeName(this.#reference));
-    return `${this.#identity}/${this.#kindNumber}/${reference}/${this.generation}`;
   }
 
   get signal(): AbortSignal {

@@ -1,5 +1,5 @@
-import { listOf, optionalText, optionsOf } from "./checks.js";
-import { DuelineError, fromCore, inWords } from "./errors.js";
+import { listOf, optionalText, optionsOf, type Known } from "./checks.js";
+import { asName, DuelineError, fromCore } from "./errors.js";
 import type { ObjectHost } from "./host.js";
 import type { Opened } from "./opened.js";
 import type { FollowUp } from "./outcomes.js";
@@ -20,9 +20,19 @@ interface CoreRefused {
   readonly error: unknown;
 }
 
+export const SCHEDULE: Known<Schedule<unknown>> = {
+  name: true,
+  dueAt: true,
+  after: true,
+  payload: true,
+  policy: true,
+  ifMatch: true,
+};
+const SCHEDULE_OF_KIND: Known<{ readonly kind: string } & Schedule<unknown>> = { kind: true, ...SCHEDULE };
+
 /** A timer that a verb is asked to schedule; every misuse is an error here, before anything is written. */
 export function wantedOf(host: ObjectHost, timer: { readonly kind: string } & Schedule<unknown>): CoreWanted {
-  const ifMatch = optionalText("`ifMatch`", optionsOf("a timer", timer).ifMatch);
+  const ifMatch = optionalText("`ifMatch`", timer.ifMatch);
   const wanted = host.wanted(timer as FollowUp<Payloads>);
   if (ifMatch === undefined) {
     return wanted;
@@ -80,7 +90,8 @@ function allWanted(host: ObjectHost, list: readonly unknown[]): CoreWanted[] {
   let bytes = 0;
   return list.map((timer, index) => {
     const wanted = one(index, timer, () => {
-      const found = wantedOf(host, timer as { readonly kind: string } & Schedule<unknown>);
+      const given = timer as { readonly kind: string } & Schedule<unknown>;
+      const found = wantedOf(host, optionsOf("a timer", given, SCHEDULE_OF_KIND));
       const { kind, reference, isNamed } = found;
       const name = `${kind} ${reference}`;
       const other = names.get(name);
@@ -119,12 +130,12 @@ function refused(thrown: unknown, index: number, timer: unknown): unknown {
   }
   const { kind, name } = (typeof timer === "object" && timer !== null ? timer : {}) as Record<string, unknown>;
   const named = typeof name === "string" ? { name } : {};
-  const which = [`timer ${index}`, ...(kind === undefined ? [] : [`\`${inWords(kind)}\``]), ...Object.values(named).map(shortly)];
+  const which = [`timer ${index}`, ...(kind === undefined ? [] : [`\`${asName(kind)}\``]), ...Object.values(named).map(shortly)];
   return new DuelineError(thrown.code, `${which.join(" ")}: ${thrown.message.slice(thrown.code.length + 2)}`, {
     ...(thrown.cause === undefined ? {} : { cause: thrown.cause }),
     ...(thrown.current === undefined ? {} : { current: thrown.current }),
     ...(thrown.endsAt === undefined ? {} : { endsAt: thrown.endsAt }),
-    refused: { index, kind: inWords(kind), ...named },
+    refused: { index, kind: asName(kind), ...named },
   });
 }
 

@@ -1,6 +1,6 @@
 import { BaseTimerObject } from "./base-timer-object.js";
 import { Timers } from "./timers.js";
-import type { Payloads } from "./types.js";
+import type { JsonPayloads, Payloads } from "./types.js";
 
 /**
  * A Durable Object with timers.
@@ -25,7 +25,7 @@ import type { Payloads } from "./types.js";
  *
  * The verbs can be called over RPC too. A class that overrides `alarm` calls `super.alarm(info)`.
  */
-export abstract class TimerObject<P extends Payloads, Env = unknown> extends BaseTimerObject<P, Env> {
+export abstract class TimerObject<P extends Payloads & JsonPayloads<P>, Env = unknown> extends BaseTimerObject<P, Env> {
   protected override readonly timers: Timers<P>;
 
   constructor(ctx: DurableObjectState, env: Env) {

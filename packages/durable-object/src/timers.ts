@@ -1,7 +1,7 @@
 import { BaseTimers, type TimersOptions } from "./base-timers.js";
 import { Engine } from "./engine.js";
 import * as module from "./generated/dueline_object.js";
-import type { Payloads } from "./types.js";
+import type { JsonPayloads, Payloads } from "./types.js";
 
 const engine = new Engine(module);
 
@@ -14,8 +14,8 @@ const engine = new Engine(module);
  *   readonly timers = new Timers<{ close: { reason: string } }>(this.ctx, {
  *     handlers: { close: (timer) => () => this.close(timer.payload.reason) },
  *   });
- *   override alarm(info?: AlarmInvocationInfo) {
- *     return this.timers.alarm(info);
+ *   override async alarm(info?: AlarmInvocationInfo) {
+ *     await this.timers.alarm(info);
  *   }
  * }
  * ```
@@ -23,7 +23,7 @@ const engine = new Engine(module);
  * The object needs a SQLite database. The tables are called `dueline_...`; every other is the object's own.
  * The object's alarm belongs to the timers: {@link BaseTimers.setAlarm} stands in for the storage's.
  */
-export class Timers<P extends Payloads = Payloads> extends BaseTimers<P> {
+export class Timers<P extends Payloads & JsonPayloads<P> = Payloads> extends BaseTimers<P> {
   constructor(ctx: DurableObjectState, options: TimersOptions<P>) {
     super(ctx, options, engine);
   }

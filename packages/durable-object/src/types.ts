@@ -1,6 +1,38 @@
 /** The payload of each kind of an object, by the kind's name. */
 export type Payloads = Record<string, unknown>;
 
+/**
+ * Payloads that come back as they were given, so that their types hold: each is itself, and what JSON would make
+ * another thing of is the reason. `TimerObject` and `Timers` ask it of their kinds: `P extends Payloads & JsonPayloads<P>`.
+ */
+export type JsonPayloads<P> = { readonly [K in keyof P]: PayloadInJson<P[K]> };
+
+/** Bytes are a payload of their own. */
+type PayloadInJson<T> = IsUnknown<T> extends true ? T : T extends ArrayBuffer | ArrayBufferView ? T : InJson<T>;
+
+type IsUnknown<T> = unknown extends T ? true : false;
+
+type InJson<T> =
+  IsUnknown<T> extends true
+    ? T
+    : T extends string | number | boolean | null | undefined
+      ? T
+      : T extends bigint
+        ? "a bigint has no JSON form: use a number, or a string"
+        : T extends symbol
+          ? "a symbol has no JSON form"
+          : T extends (...args: never) => unknown
+            ? "a function has no JSON form, nor has an object of a class with methods"
+            : T extends Date
+              ? "a Date comes back as a string: use its milliseconds, a number"
+              : T extends ReadonlyMap<never, unknown> | ReadonlySet<unknown>
+                ? "a Map or a Set comes back as an empty object: use a list"
+                : T extends ArrayBuffer | ArrayBufferView
+                  ? "bytes are a payload of their own, not a part of one: use a string in base64"
+                  : T extends readonly (infer Item)[]
+                    ? readonly InJson<Item>[]
+                    : { readonly [K in keyof T]: InJson<T[K]> };
+
 /** The names of kinds. */
 export type KindOf<P extends Payloads> = keyof P & string;
 

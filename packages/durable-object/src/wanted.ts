@@ -1,6 +1,7 @@
-import { listOf } from "./checks.js";
+import { listOf, type Known } from "./checks.js";
 import { DuelineError, inWords } from "./errors.js";
-import type { Policy } from "./types.js";
+import type { CancelWith, FollowUp } from "./outcomes.js";
+import type { Payloads, Policy } from "./types.js";
 
 /** A timer to be scheduled or cancelled, as the core reads it. */
 export interface CoreWanted {
@@ -20,6 +21,9 @@ const encoder = new TextEncoder();
 /** In the place of a policy: the timer of the name is cancelled. */
 export const CANCEL = 3;
 export const NOTHING = new Uint8Array();
+/** What is said of a timer that is scheduled, or cancelled, with another. */
+export const FOLLOW_UP: Known<FollowUp<Payloads>> = { kind: true, name: true, dueAt: true, after: true, payload: true, policy: true };
+export const CANCELLED: Known<CancelWith<Payloads>> = { kind: true, name: true };
 /** The policies by their numbers. */
 const POLICIES: readonly Policy[] = ["replace", "keepEarliest", "ifAbsent"];
 /**

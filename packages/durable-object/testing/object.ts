@@ -6,6 +6,7 @@ import { TestState } from "./state.js";
 /** What an object's class is to a test. */
 interface ObjectClass<T, Env> {
   new (ctx: DurableObjectState, env: Env): T;
+  readonly prototype: T;
 }
 
 /** What serves alarms and requests, if the class does. */
@@ -86,8 +87,11 @@ export class TestObject<T extends object, Env = unknown> {
 
   /** A new instance over the same database and alarm, as behind an eviction or a deploy. */
   async restart(): Promise<void> {
-    this.#state = new TestState(this.#clock, this.#name, this.#sql, this.#alarm);
-    this.#instance = new this.#class(this.#state.asGiven, this.#env);
+    let made: T | undefined;
+    const hasHandler = (): boolean => typeof ((made ?? this.#class.prototype) as Serving).alarm === "function";
+    this.#state = new TestState(this.#clock, this.#name, this.#sql, this.#alarm, hasHandler);
+    made = new this.#class(this.#state.asGiven, this.#env);
+    this.#instance = made;
     await this.#state.gate;
   }
 }

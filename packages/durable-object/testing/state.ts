@@ -8,8 +8,10 @@ class TestStorage {
   readonly sql: TestSql;
   readonly #kv: TestKv;
   readonly #alarm: TestAlarm;
+  readonly #hasHandler: () => boolean;
 
-  constructor(sql: TestSql, alarm: TestAlarm) {
+  constructor(sql: TestSql, alarm: TestAlarm, hasHandler: () => boolean) {
+    this.#hasHandler = hasHandler;
     this.sql = sql;
     this.#kv = new TestKv(sql);
     this.#alarm = alarm;
@@ -27,6 +29,10 @@ class TestStorage {
     const ms = new Date(at).getTime();
     if (!Number.isFinite(ms) || ms <= 0) {
       throw new TypeError(`setAlarm() takes a time, not ${String(at)}`);
+    }
+    if (!this.#hasHandler()) {
+      // In the platform's words.
+      throw new TypeError("Your Durable Object class must have an alarm() handler in order to call setAlarm()");
     }
     this.#alarm.set(ms);
   }
@@ -66,10 +72,10 @@ export class TestState {
   readonly #clock: TestClock;
   #gate: Promise<unknown> = Promise.resolve();
 
-  constructor(clock: TestClock, name: string, sql: TestSql, alarm: TestAlarm) {
+  constructor(clock: TestClock, name: string, sql: TestSql, alarm: TestAlarm, hasHandler: () => boolean) {
     const text = Buffer.from(name, "utf8").toString("hex").padEnd(64, "0");
     this.id = { name, toString: () => text, equals: (other) => String(other) === text };
-    this.storage = only(new TestStorage(sql, alarm), "ctx.storage");
+    this.storage = only(new TestStorage(sql, alarm, hasHandler), "ctx.storage");
     this.#clock = clock;
   }
 

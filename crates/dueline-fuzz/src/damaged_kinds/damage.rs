@@ -13,7 +13,7 @@ use crate::script::Script;
 /// Most bytes that are put into a row at once.
 const BYTES_MAX: usize = 64;
 
-const KINDS: [u8; 6] = [1, 2, 5, 8, 9, 12];
+const KINDS: [u8; 7] = [1, 2, 5, 8, 9, 12, 255];
 
 impl World {
     /// Damages a row of a built-in kind, or what one of its timers carries.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use dueline::kinds::lease_sweep::LeaseState;
+use dueline::kinds::test_kind::successes;
 use dueline::rows::{class, is_of_class};
 use dueline::store::{Key, Partition, Value};
 use dueline_testkit::block_on;
@@ -13,7 +14,7 @@ use super::world::{SOUND, World, decodes, form_of, relay_name};
 
 /// Tables whose rows stay as they are while they do not decode: kind and letter. Those of outcomes are set
 /// aside, those of a window go with it, and a row about a ticket that is set aside goes with the ticket.
-const KEPT: [(u8, u8); 10] = [
+const KEPT: [(u8, u8); 11] = [
     (1, b'e'),
     (1, b'l'),
     (2, b'a'),
@@ -24,6 +25,7 @@ const KEPT: [(u8, u8); 10] = [
     (8, b'h'),
     (8, b's'),
     (9, b'r'),
+    (255, b'd'),
 ];
 
 type Rows = BTreeMap<(Partition, Key), Value>;
@@ -61,6 +63,8 @@ impl World {
             let backlog = block_on(outbox.backlog()).expect("its rows are sound");
             assert_eq!(backlog.rows, 0, "{}", outbox.name());
         }
+        let succeeded = block_on(successes(&*self.store, &self.home, SOUND));
+        assert_eq!(succeeded.expect("its row is sound"), 1, "behind its fault");
         self.judge_what_was_told();
         let relayed = Key::from(format!("relayed/{SOUND}"));
         assert!(
@@ -103,6 +107,7 @@ impl World {
                 (8, b'g', SOUND),
                 (8, b's', &relay),
                 (8, b'g', &relay),
+                (255, b'd', SOUND),
             ];
             let of = |(kind, letter, name): &(u8, u8, &str)| {
                 *key == [&[class::BUILT_IN, 0, *kind, *letter], name.as_bytes()].concat()

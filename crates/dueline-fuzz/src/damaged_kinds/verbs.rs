@@ -2,6 +2,7 @@
 
 use dueline::BoxFuture;
 use dueline::kinds::quota_rollup::Limits;
+use dueline::kinds::test_kind::successes;
 use dueline::kinds::ticket_expiry::Counted;
 use dueline::store::{Batch, BatchOutcome, Key, NamespaceStore, StoreErrorKind};
 use dueline::timers::TimerError;
@@ -70,7 +71,7 @@ impl World {
             1 => self.of_tickets(which),
             2 => self.of_ticket_repairs(which, number),
             3 => self.of_quotas(which),
-            4 => self.of_outboxes(which, u64::from(number % 4)),
+            4 => self.of_outboxes_and_tests(which, u64::from(number % 4)),
             _ => self.of_reservations_and_records(which, number),
         };
         let Verb {
@@ -224,10 +225,10 @@ impl World {
         }
     }
 
-    fn of_outboxes(&self, which: u8, sequence: u64) -> Verb<'_> {
+    fn of_outboxes_and_tests(&self, which: u8, sequence: u64) -> Verb<'_> {
         let outbox = &self.damaged.outbox;
         let (state, gone) = (of_name(8, b's'), of_name(8, b'g'));
-        match which % 10 {
+        match which % 11 {
             0 => Verb::new("append an outcome", async move {
                 let prefix = ["", "!", "?"][sequence as usize % 3];
                 outbox.append(&[outcome(format!("{prefix}more"))]).await
@@ -253,9 +254,14 @@ impl World {
                 self.damaged.relay.append(&[message(DAMAGED)]).await
             })
             .needs("p", [row(8, b's', b"a-relay")]),
-            _ => Verb::new("set aside of a relay", async move {
+            9 => Verb::new("set aside of a relay", async move {
                 self.damaged.relay.set_aside(sequence, "by hand").await
             }),
+            _ => Verb::new("count successes", async move {
+                Ok(successes(&*self.store, &self.home, DAMAGED).await?)
+            })
+            .needs("p", [of_name(255, b'd')])
+            .says_all(),
         }
     }
 

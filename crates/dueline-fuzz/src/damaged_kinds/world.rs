@@ -1,5 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use dueline::kinds::fuzzing::{Form, forms};
@@ -10,11 +12,14 @@ use dueline::kinds::outcome_delivery::{
 use dueline::kinds::publication_recheck::{PublicationRecheck, Rechecks};
 use dueline::kinds::quota_rollup::{Quota, QuotaRollup, Quotas};
 use dueline::kinds::reservation_reconcile::{ReservationId, Reservations, Reserved, Terms};
+use dueline::kinds::test_kind::{Fault, Script, TEST_KIND, TestKind};
 use dueline::kinds::ticket_expiry::{Hold, TICKET_EXPIRY, TicketId, Tickets};
 use dueline::memory::MemoryStore;
 use dueline::rows::{DeadRow, TimerRow, class, is_of_class};
 use dueline::store::{Batch, BatchOutcome, Key, NamespaceStore, Partition, ReadStore, Value};
-use dueline::timers::{Engine, Registry, TickBudget, TimerError, TimerKind, Timers, run_due};
+use dueline::timers::{
+    Counts, Engine, Registry, TickBudget, TimerError, TimerKind, Timers, run_due,
+};
 use dueline_testkit::{ManualClock, block_on, test_runtime};
 
 use super::Meddling;
@@ -25,6 +30,8 @@ pub(super) const DAMAGED: &str = "a";
 /// The other one.
 pub(super) const SOUND: &str = "sound";
 pub(super) const TERM_MS: u64 = 60_000;
+/// How long a run of the test kind may hang, in milliseconds.
+const HANG_MS: u64 = 10;
 const START_MS: i64 = 1_700_000_000_000;
 /// What passes in the end, in milliseconds: every term ends, everything that is kept is let go.
 const REST_MS: [u64; 8] = [
@@ -129,6 +136,12 @@ impl World {
         if has_sessions {
             tickets = tickets.with_sessions(Aborted);
         }
+        // What hangs is cut soon: the others share its time.
+        let tests = if has_sessions {
+            TestKind::new().detached().deadline_ms(HANG_MS)
+        } else {
+            TestKind::new().inline().deadline_ms(HANG_MS)
+        };
         let reservations = Reservations::new(timers.clone());
         let receiver = Receiver::default();
         let mut delivery = OutcomeDelivery::new(runtime.clone());
@@ -145,10 +158,11 @@ impl World {
             (OUTCOME_DELIVERY, delivery.registration()),
             reservations.entry(),
             PublicationRecheck::new(Press, timers.clone()).entry(),
+            (TEST_KIND, tests),
         ];
         let mut registry = Registry::new();
         for (kind, registration) in entries {
-            registry.register(kind, registration).expect("six kinds");
+            registry.register(kind, registration).expect("seven kinds");
         }
         let make = |name| Record::make(name, &timers, (&leases, &tickets, &reservations));
         Self {
@@ -214,15 +228,30 @@ impl World {
         self.judge_no_panic();
     }
 
+    /// What a tick and its calls have worked off, but for timers of the test kind: a script may go on for tens
+    /// of thousands of runs.
     fn tick(&self, partition: &Partition) -> u64 {
-        let progressed = block_on(async {
+        let mut run = pin!(async {
             let mut tick = run_due(&self.engine, partition, TickBudget::default()).await;
-            let mut total = tick.report.total;
+            let of_tests = tick.report.per_kind.get(&TEST_KIND);
+            let of_tests = of_tests.map_or(0, Counts::progressed);
+            let mut progressed = tick.report.total.progressed() - of_tests;
             for call in std::mem::take(&mut tick.calls) {
-                total.add(&self.engine.settle(call.run().await).await);
+                let is_test = call.kind() == TEST_KIND;
+                let settled = self.engine.settle(call.run().await).await;
+                progressed += if is_test { 0 } else { settled.progressed() };
             }
-            total.progressed()
+            progressed
         });
+        let progressed = loop {
+            match run.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(progressed) => break progressed,
+                // A run hangs, and is cut at its deadline.
+                Poll::Pending => self
+                    .clock
+                    .advance(self.clock.next_sleep_end().unwrap_or_default()),
+            }
+        };
         (self.meddling.behind_tick)(&self.store, partition);
         progressed
     }
@@ -248,7 +277,9 @@ impl World {
             };
             if let Some(failure) = header.and_then(|header| header.failure) {
                 let error = &failure.error;
-                assert!(!error.contains("panicked"), "{key:?}: {error}");
+                let has_panicked = error.contains("panicked");
+                let was_asked_for = error.contains("a panic was asked for");
+                assert!(!has_panicked || was_asked_for, "{key:?}: {error}");
             }
         }
     }
@@ -282,7 +313,10 @@ impl Record {
                 panic!("there is one already");
             };
             let looks = Rechecks::new(timers.clone()).plan_new(&Key::from(name))?;
+            let test = Script::new().then(Fault::Error, 1).timer(name);
+            let test = timers.plan_new(&test.due_at(timers.runtime().now_ms()))?;
             let record = Batch::new().put(name, "record").append(looks.batch);
+            let record = record.append(test.batch);
             let outcome = timers.store().apply(&home, record).await?;
             assert_eq!(outcome, BatchOutcome::Committed);
             Ok::<_, TimerError>((opened, reserved.serial))

@@ -29,7 +29,7 @@ fn masked(form: &Form, value: &Bytes, place: usize, mask: u8) -> Result<Bytes, M
 
 #[test]
 fn a_row_of_a_kind_that_is_read_wrongly_is_found() {
-    let faults: [(&str, Reread); 6] = [
+    let faults: [(&str, Reread); 7] = [
         (
             "flags of a ticket that nobody knows are read",
             |form, value| {
@@ -70,6 +70,15 @@ fn a_row_of_a_kind_that_is_read_wrongly_is_found() {
                     0xff
                 };
                 masked(form, value, 1, mask)
+            },
+        ),
+        (
+            "an argument of a fault that has none is read",
+            |form, value| {
+                if form.what == "the script of a timer of the test kind" && value.len() == 12 {
+                    return (form.reread)(&[&value[..4], &[0; 8]].concat().into());
+                }
+                (form.reread)(value)
             },
         ),
         (
@@ -152,7 +161,7 @@ fn loses_timers_of(store: &MemoryStore, partition: &Partition, kind: u8) {
 
 #[test]
 fn a_handler_that_touches_what_is_not_its_own_is_found() {
-    let faults: [(&str, BehindTick); 7] = [
+    let faults: [(&str, BehindTick); 9] = [
         ("a lease that does not decode goes", |store, at| {
             removes_broken(store, at, 1, b'l');
         }),
@@ -167,6 +176,12 @@ fn a_handler_that_touches_what_is_not_its_own_is_found() {
                 let state = [&[1][..], &[0; 49]].concat();
                 write(store, at, Batch::new().put(key, state));
             }
+        }),
+        ("successes that do not decode go", |store, at| {
+            removes_broken(store, at, 255, b'd');
+        }),
+        ("a timer of the test kind is lost", |store, at| {
+            loses_timers_of(store, at, 255)
         }),
         ("all leases go unswept", |store, at| {
             loses_timers_of(store, at, 1)

@@ -157,6 +157,68 @@ pub fn a_progress_that_is_wrong_leaves_nobody_waiting(make: Make<'_>) {
     }
 }
 
+const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+
+/// In the progress of the delivery, or in the row of an outcome: what lies further ahead than a retry can is
+/// damage, and is tried at once.
+pub fn a_time_that_no_retry_leads_to_puts_nothing_off(make: Make<'_>) {
+    for ahead_ms in [DAY_MS + 1, u64::MAX / 2] {
+        let post = Post::new(make);
+        post.append(&["1", "2", "3"]);
+        let late_ms = post.world.now_ms().saturating_add(ahead_ms);
+        let key = post.world.timer_keys().remove(0);
+        let mut row = post.world.get(&key).unwrap().to_vec();
+        // Header, version, stamp, attempt; then the cursor, the end of a pass, two bytes, and the time.
+        row[23..31].copy_from_slice(&3_u64.to_be_bytes());
+        row[41..49].copy_from_slice(&late_ms.to_be_bytes());
+        post.world.commit(Batch::new().put(key, row));
+        assert_eq!(post.tick(), ["1", "2", "3"]);
+        assert!(post.world.timer_keys().is_empty());
+
+        let put_off = |sequence, until_ms: u64| {
+            let mut row = post.world.get(&pending_key(sequence)).unwrap().to_vec();
+            // Behind a version of 1 and an attempt of 2.
+            row[3..11].copy_from_slice(&until_ms.to_be_bytes());
+            let batch = Batch::new().put(pending_key(sequence), row);
+            post.world.commit(batch);
+        };
+        post.append(&["4", "5"]);
+        put_off(4, late_ms);
+        assert_eq!(post.tick(), ["4", "5"]);
+        // The longest pause of a sink is a day, and is kept.
+        post.append(&["6"]);
+        put_off(6, post.world.now_ms() + DAY_MS);
+        assert_eq!(post.tick(), [""; 0]);
+        assert_eq!(post.due_in_ms(), DAY_MS);
+        assert_eq!(post.tick_when_due(), ["6"]);
+        assert_eq!(post.backlog().rows, 0);
+    }
+}
+
+/// The state says that its timer sleeps for thousands of years, as the sink had asked: no sink is granted more
+/// than a day.
+pub fn an_append_wakes_an_outbox_whose_sleep_is_wrong(make: Make<'_>) {
+    let post = Post::new(make);
+    post.told.answers(|_| fails());
+    post.append(&["1"]);
+    post.tick();
+    let mut row = post.world.get(&state_key()).unwrap().to_vec();
+    // Behind a version of 1, a flag of 1 and a stamp of 8: until when it sleeps, and may not be woken.
+    row[10..18].copy_from_slice(&(u64::MAX / 4).to_be_bytes());
+    row[18..26].copy_from_slice(&(u64::MAX / 8).to_be_bytes());
+    post.world.commit(Batch::new().put(state_key(), row));
+    post.told.answers(|_| Answer::Taken);
+    post.append(&["2"]);
+    let mut told = Vec::new();
+    let appended_ms = post.world.now_ms();
+    while told.len() < 2 {
+        told.extend(post.tick_when_due());
+        assert!(post.world.now_ms() <= appended_ms + DAY_MS, "{told:?}");
+    }
+    told.sort();
+    assert_eq!(told, ["1", "2"]);
+}
+
 pub fn an_outbox_whose_rows_were_removed_by_hand_comes_to_rest(make: Make<'_>) {
     let post = Post::new(make);
     post.append(&["1", "2", "3"]);

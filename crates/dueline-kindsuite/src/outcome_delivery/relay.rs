@@ -71,11 +71,11 @@ pub fn a_watermark_never_goes_back(make: Make<'_>) {
     ferry.tick();
     assert_eq!(ferry.at("b", "key"), Some("2".into()));
     assert_eq!(target.get(&watermark_key()), Some(watermark(2)));
-    target.commit(Batch::new().put(watermark_key(), watermark(9)));
+    target.commit(Batch::new().put(watermark_key(), watermark(3)));
     ferry.send_puts(&[("b", "key", "3")]);
     ferry.tick();
     assert_eq!(ferry.at("b", "key"), Some("2".into()), "absorbed, it says");
-    assert_eq!(target.get(&watermark_key()), Some(watermark(9)));
+    assert_eq!(target.get(&watermark_key()), Some(watermark(3)));
     assert_eq!(ferry.backlog(), 0);
 }
 
@@ -275,6 +275,30 @@ pub fn a_watermark_that_does_not_decode_holds_up_its_target_alone(make: Make<'_>
     target.commit(Batch::new().delete(watermark_key()));
     ferry.drain();
     assert_eq!(ferry.at("b", "1"), Some("x".into()));
+}
+
+/// As where the source was restored from a backup, or removed and made anew: what it sends now was never
+/// absorbed, whatever the target says.
+pub fn a_watermark_beyond_the_last_message_holds_up_its_target_alone(make: Make<'_>) {
+    let ferry = Ferry::new(make);
+    let target = ferry.world.in_partition("b");
+    for beyond in [3, u64::MAX] {
+        target.commit(Batch::new().put(watermark_key(), watermark(beyond)));
+        ferry.send_puts(&[("b", "key", "b"), ("c", "key", "c")]);
+        ferry.tick();
+        for _ in 0..3 {
+            assert_eq!(ferry.at("b", "key"), None, "not swallowed");
+            assert_eq!(ferry.at("c", "key"), Some("c".into()));
+            assert_eq!(ferry.backlog(), 1);
+            assert_eq!(target.get(&watermark_key()), Some(watermark(beyond)));
+            assert!(ferry.due_in_ms() >= 1_000, "tried again, ever later");
+            ferry.tick_when_due();
+        }
+        target.commit(Batch::new().delete(watermark_key()));
+        ferry.drain();
+        assert_eq!(ferry.at("b", "key"), Some("b".into()));
+        target.commit(Batch::new().delete("key"));
+    }
 }
 
 pub fn a_message_over_a_limit_is_refused(make: Make<'_>) {

@@ -182,6 +182,30 @@ pub fn a_progress_of_a_relay_that_is_wrong_leaves_no_target_waiting(make: Make<'
     }
 }
 
+/// A pass that is over before it began would make a run that looks at nothing.
+pub fn a_progress_of_a_relay_beyond_the_last_message_costs_no_run(make: Make<'_>) {
+    for (cursor, pass_end) in [
+        (7, 9),
+        (0, u64::MAX),
+        (u64::MAX - 1, u64::MAX),
+        (u64::MAX, 2),
+    ] {
+        let ferry = Ferry::new(make);
+        ferry.send_puts(&[("a", "key", "1"), ("b", "key", "1")]);
+        let key = ferry.world.timer_keys().remove(0);
+        let mut row = ferry.world.get(&key).unwrap().to_vec();
+        row[23..31].copy_from_slice(&u64::to_be_bytes(cursor));
+        row[31..39].copy_from_slice(&u64::to_be_bytes(pass_end));
+        ferry.world.commit(Batch::new().put(key, row));
+        ferry.tick();
+        for target in ["a", "b"] {
+            assert_eq!(ferry.at(target, "key"), Some("1".into()), "{target}");
+        }
+        assert_eq!(ferry.backlog(), 0);
+        assert!(ferry.world.timer_keys().is_empty());
+    }
+}
+
 /// A store whose commits to one partition never end.
 #[derive(Debug)]
 struct Stuck {

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Waker};
 
 use dueline::BoxFuture;
-use dueline::kinds::ticket_expiry::{End, Hold, Ticket, TicketHooks};
+use dueline::kinds::ticket_expiry::{End, Hold, TICKET_CLOSE_MS, Ticket, TicketHooks};
 use dueline::store::{Batch, Key, StoreError};
-use dueline::timers::{Timer, TimerCtx, TimerKind, Timers};
+use dueline::timers::{Timer, TimerCtx, TimerError, TimerKind, Timers};
 use dueline_testkit::block_on;
 
 use super::{Rig, TTL_MS, seat};
@@ -128,6 +129,67 @@ pub fn a_hook_that_lost_its_guard_is_asked_again(make: Make<'_>) {
         "a member now"
     );
     rig.assert_clean();
+}
+
+/// A hook that hangs holds no verb for longer than its deadline, and changes nothing. Not a case of an
+/// object: there the host bounds what it asks of the application.
+pub fn a_hook_that_hangs_ends_its_verb(make: Make<'_>) {
+    struct Hangs(Arc<()>);
+    impl TicketHooks for Hangs {
+        fn on_close<'a>(
+            &'a self,
+            _: &'a TimerCtx<'a>,
+            _: &'a Ticket,
+            _: End,
+        ) -> BoxFuture<'a, Result<Batch, StoreError>> {
+            let held = Arc::clone(&self.0);
+            Box::pin(async move {
+                std::future::pending::<()>().await;
+                drop(held);
+                Ok(Batch::new())
+            })
+        }
+    }
+    for (close_ms, limit_ms) in [(None, TICKET_CLOSE_MS), (Some(200), 200), (Some(0), 1)] {
+        let asked = Arc::new(());
+        let hooks = Hangs(Arc::clone(&asked));
+        let rig = Rig::with(make, |tickets| match close_ms {
+            Some(close_ms) => tickets.with_hooks(hooks).with_close_ms(close_ms),
+            None => tickets.with_hooks(hooks),
+        });
+        let id = rig.open(&seat()).id();
+        let rows = rig.world.kind_rows();
+        let (tickets, partition) = (&rig.tickets, &rig.world.partition);
+        let verbs: [BoxFuture<'_, Result<(), TimerError>>; 4] = [
+            Box::pin(async { tickets.consume(partition, id).await.map(drop) }),
+            Box::pin(async { tickets.release(partition, id).await.map(drop) }),
+            Box::pin(async { tickets.plan_consume(partition, id).await.map(drop) }),
+            Box::pin(async { tickets.plan_release(partition, id).await.map(drop) }),
+        ];
+        for mut verb in verbs {
+            let mut poll = || verb.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            // The store may answer on a thread of its own.
+            while Arc::strong_count(&asked) < 3 {
+                assert!(poll().is_pending(), "the hook is asked");
+            }
+            rig.world.advance_ms(limit_ms - 1);
+            assert!(poll().is_pending(), "it has all of its time");
+            rig.world.advance_ms(1);
+            let Poll::Ready(Err(error)) = poll() else {
+                panic!("a verb waits for a hook that hangs");
+            };
+            let TimerError::Deadline { limit_ms: told } = &error else {
+                panic!("{error}");
+            };
+            assert_eq!(*told, limit_ms);
+            assert_eq!(Arc::strong_count(&asked), 2, "the hook is dropped");
+            assert_eq!(rig.world.kind_rows(), rows, "nothing has changed");
+        }
+        rig.world.advance_ms(TTL_MS);
+        let counts = rig.world.tick_as_time_passes(&rig.engine, 5_000);
+        assert_eq!((counts.failed, counts.fired), (1, 0), "the tick has 5 s");
+        assert_eq!(rig.seat_count(), 1);
+    }
 }
 
 /// A hook that fails keeps the ticket open, for as long as it takes; one that finds a corrupt row of its

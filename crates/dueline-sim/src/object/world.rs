@@ -333,7 +333,7 @@ impl<'a> ObjectWorld<'a> {
         match deed {
             Deed::Verb { verb, retries, .. } => self.ask(verb, retries),
             // Only worlds of kinds have these.
-            Deed::Ask { .. } => {}
+            Deed::Ask { .. } | Deed::PauseLane { .. } => {}
             // Most turns are durable soon: a crash at any other time loses none.
             Deed::Crash { .. } if self.random.chance(50) => {
                 self.crash_in = Some(self.random.below(4));

@@ -23,6 +23,11 @@ impl World<'_> {
                 retries,
             } => self.ask(node, verb, retries),
             Deed::Ask { node, draw } => self.ask_of_kinds(node, draw),
+            Deed::PauseLane { node, lane, for_us } => {
+                self.set_paused(node, lane, true);
+                let until_us = self.time.now_us() + for_us;
+                self.put_off(until_us, Later::Resume { node, lane });
+            }
             Deed::Crash { node, down_us } => {
                 self.recorder.mark("a node crashes");
                 self.crash(node, down_us);
@@ -198,6 +203,19 @@ impl World<'_> {
         let node = &self.nodes[index];
         if let (Some(life), Some(play)) = (&node.life, &self.play) {
             let task = play.ask(draw, life.handle.timers());
+            self.executor
+                .spawn(node.owner(), Tag::Request(0), false, task);
+        }
+    }
+
+    /// Has a lane of the scenario paused or resumed; without a node that lives it stays as it is.
+    pub(super) fn set_paused(&mut self, node: u64, lane: u64, is_paused: bool) {
+        let Some(index) = self.living(node) else {
+            return;
+        };
+        let node = &self.nodes[index];
+        if let (Some(life), Some(play)) = (&node.life, &self.play) {
+            let task = play.set_paused(lane, life.handle.timers(), is_paused, &self.recorder);
             self.executor
                 .spawn(node.owner(), Tag::Request(0), false, task);
         }

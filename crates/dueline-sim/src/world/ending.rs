@@ -11,6 +11,7 @@ use dueline_testkit::model::script::{KINDS, Op, payload};
 use super::{LIVE_US, Later, REST_US, World};
 use crate::client::partition;
 use crate::disk::{lane_wakes, octets};
+use crate::kinds::Play;
 use crate::node::Node;
 use crate::plan::{RECURRING, STRANGE, VerbSpec, VerbWhat};
 use crate::tag::Tag;
@@ -86,6 +87,10 @@ impl World<'_> {
         self.run_until(until_us, &mut none(), |world| {
             world.later.is_empty() && !world.has_open_requests()
         });
+        for lane in 0..self.play.as_ref().map_or(0, Play::lanes) {
+            self.set_paused(0, lane, false);
+        }
+        self.run_until(until_us, &mut none(), |world| !world.has_open_requests());
         if let (Some(node), Some(play)) = (self.nodes.first(), &self.play)
             && let Some(life) = &node.life
         {

@@ -86,6 +86,11 @@ enum Later {
     GoOn(usize),
     Thaw(u64),
     Again(VerbSpec, u32),
+    /// A lane of the scenario, through this node.
+    Resume {
+        node: u64,
+        lane: u64,
+    },
 }
 
 /// Runs a plan to its end.
@@ -318,6 +323,7 @@ impl<'a> World<'a> {
                     let node = self.random.below(self.nodes.len() as u64);
                     self.ask(node, verb, retries);
                 }
+                Later::Resume { node, lane } => self.set_paused(node, lane, false),
             }
         }
     }

@@ -32,8 +32,8 @@ pub(crate) struct AlarmRun<'a> {
     began: Duration,
     /// Whether nothing more is started: the store failed a read.
     is_closing: bool,
-    /// Whether the alarm has stayed long enough: it ends with its calls and makes no more. Until then nobody else
-    /// serves what comes due, so other kinds have a tick a second.
+    /// Whether the alarm has stayed long enough: it ends with its calls, and makes only those that end before
+    /// them. Until then nobody else serves what comes due, so what can run has a tick a second.
     is_over: bool,
     /// When it last ticked, counted from its beginning.
     ticked: Duration,
@@ -116,10 +116,18 @@ impl<'a> AlarmRun<'a> {
 
     /// The kinds that could run now: a kind without a free slot keeps its wakes and costs nothing.
     fn runnable(&self) -> KindSet {
-        let slots = self.driver.engine.slots();
+        let engine = &self.driver.engine;
+        let slots = engine.slots();
         let mut kinds = slots.runnable(&self.driver.store.kinds());
         if self.is_over {
-            slots.kinds().for_each(|kind| kinds.remove(kind));
+            let left = self.calls.until();
+            let left = left.saturating_sub(engine.runtime().monotonic());
+            for kind in slots.kinds() {
+                let registration = engine.registry().get(kind);
+                if registration.is_none_or(|registration| registration.deadline() > left) {
+                    kinds.remove(kind);
+                }
+            }
         }
         kinds
     }
@@ -170,7 +178,7 @@ impl<'a> AlarmRun<'a> {
         let storage = &self.driver.store.storage;
         storage.ticked(self.report.ticks, &turn.partition, began, &report);
         for call in calls {
-            self.calls.begin(engine, call);
+            self.calls.begin(engine, call, self.is_over);
         }
         // A call begins when it is first polled.
         poll_fn(|context| {

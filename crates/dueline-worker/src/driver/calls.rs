@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use dueline::BoxFuture;
 use dueline::timers::{ClaimedCall, Counts, Engine};
@@ -11,16 +12,36 @@ use dueline::timers::{ClaimedCall, Counts, Engine};
 /// Calls, each of which settles itself. Their number is bounded by the engine's slots.
 #[derive(Default)]
 pub(crate) struct Calls {
-    running: Vec<BoxFuture<'static, Counts>>,
+    running: Vec<Running>,
     settled: Counts,
 }
 
+struct Running {
+    /// When its deadline is by the monotonic clock; zero for a call that was begun beside others which the
+    /// alarm waits for.
+    until: Duration,
+    call: BoxFuture<'static, Counts>,
+}
+
 impl Calls {
-    pub(crate) fn begin(&mut self, engine: &Engine, call: ClaimedCall) {
+    pub(crate) fn begin(&mut self, engine: &Engine, call: ClaimedCall, is_beside: bool) {
         let engine = engine.clone();
-        self.running.push(Box::pin(
-            async move { engine.settle(call.run().await).await },
-        ));
+        let until = if is_beside {
+            Duration::ZERO
+        } else {
+            let now = engine.runtime().monotonic();
+            now.saturating_add(call.deadline())
+        };
+        self.running.push(Running {
+            until,
+            call: Box::pin(async move { engine.settle(call.run().await).await }),
+        });
+    }
+
+    /// When the last deadline of those calls is that were not begun beside others, by the monotonic clock.
+    pub(crate) fn until(&self) -> Duration {
+        let until = self.running.iter().map(|running| running.until);
+        until.max().unwrap_or_default()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -37,7 +58,7 @@ impl Calls {
         let before = self.running.len();
         let settled = &mut self.settled;
         self.running
-            .retain_mut(|call| match call.as_mut().poll(context) {
+            .retain_mut(|running| match running.call.as_mut().poll(context) {
                 Poll::Ready(counts) => {
                     settled.add(&counts);
                     false

@@ -38,8 +38,9 @@ pub struct ObjectOptions {
     /// Most calls at a time, over all kinds. Default 32.
     pub calls_max: u32,
     /// How long an alarm goes on with what comes due while calls are under way, in milliseconds. Behind it
-    /// none begins, kinds without calls are ticked once a second until those calls have ended, and the next
-    /// alarm takes over. Default 60,000.
+    /// it waits for those calls and begins only others that end before them by their deadlines; what can run is
+    /// ticked once a second, and the next alarm takes over. So a call is late by less than its own deadline
+    /// for that. Default 60,000.
     pub stay_ms: u64,
     /// Most ticks of an alarm that is behind and has no call under way: what a budget leaves is ticked in the
     /// same alarm, requests in between, while it has taken less than

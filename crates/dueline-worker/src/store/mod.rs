@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dueline::runtime::Runtime;
-use dueline::sql::{PartitionMemo, Reads, SizeLimit, Writer, schema};
+use dueline::sql::{Reads, SizeLimit, Writer, schema};
 use dueline::store::StoreError;
 use dueline::timers::KindSet;
 
@@ -29,9 +29,6 @@ pub struct ObjectStore {
     pub(crate) storage: Arc<dyn ObjectStorage>,
     pub(crate) runtime: Runtime,
     state: Mutex<State>,
-    /// The partition read last and its id. Nobody else writes the tables, so it holds until a transaction of
-    /// this store gives a partition its row or takes it.
-    memo: Mutex<PartitionMemo>,
 }
 
 impl ObjectStore {
@@ -56,7 +53,8 @@ impl ObjectStore {
         }
         let mut opened = None;
         storage.read(&mut |conn| {
-            let writer = Writer::new(conn, size_limit)?;
+            // An object's application can wrap verbs in a transaction of its own, and give it up.
+            let writer = Writer::new(conn, size_limit)?.doubted();
             opened = Some((writer, schema::unclean_mark(conn)?));
             Ok(())
         })?;
@@ -67,7 +65,6 @@ impl ObjectStore {
             storage,
             runtime,
             state: Mutex::new(State::new(writer, is_marked)),
-            memo: Mutex::default(),
         })
     }
 
@@ -90,14 +87,10 @@ impl ObjectStore {
         let mut answer = None;
         self.storage.read(&mut |conn| {
             let Some(ask) = ask.take() else { return Ok(()) };
-            answer = Some(ask(&Reads::new(conn, &self.memo()))?);
+            answer = Some(ask(&Reads::by_name(conn))?);
             Ok(())
         })?;
         answer.ok_or_else(|| StoreError::unavailable("the storage did not read"))
-    }
-
-    fn memo(&self) -> MutexGuard<'_, PartitionMemo> {
-        self.memo.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

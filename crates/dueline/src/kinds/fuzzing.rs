@@ -3,6 +3,8 @@
 use bytes::Bytes;
 
 use super::row::{Row, Table};
+#[cfg(feature = "test-faults")]
+use super::test_kind;
 use super::{
     lease_sweep, outcome_delivery, publication_recheck, quota_rollup, reservation_reconcile,
     ticket_expiry,
@@ -56,6 +58,8 @@ pub fn forms() -> impl Iterator<Item = &'static Form> {
         outcome_delivery::FORMS,
         reservation_reconcile::FORMS,
         publication_recheck::FORMS,
+        #[cfg(feature = "test-faults")]
+        test_kind::FORMS,
     ]
     .into_iter()
     .flatten()

@@ -104,6 +104,7 @@ impl<'a> Transaction<'a> {
                 && !planted(Mutant::ResumeSetsNoWake)
                 && let Ok(PauseKey { kind }) = PauseKey::decode(key)
                 && let Some(at_ms) = self.state.lane_wants_ms(self.partition, kind, now_ms)
+                && (at_ms <= now_ms || !planted(Mutant::ResumeWakesDueAlone))
             {
                 self.state.wakes.arm(self.partition, kind, at_ms);
             }

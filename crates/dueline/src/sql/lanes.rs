@@ -147,13 +147,14 @@ impl Transaction<'_> {
         }
         let now = now_column(self.conn);
         for (lane, work) in lanes {
-            let known = self.writer.armed.get(&lane);
+            let put_at = work.put_due.map(|due| due.max(now));
+            let known = self.known_wake(lane, put_at.filter(|_| !work.settle))?;
             let armed = if work.settle {
                 let wake = self.settle_lane(lane, &work.served, known, now)?;
                 answers.insert(lane, wake.and_then(|at| u64::try_from(at).ok()));
                 wake
-            } else if let Some(due) = work.put_due {
-                Some(self.arm_lane(lane, due.max(now), known)?)
+            } else if let Some(at) = put_at {
+                Some(self.arm_lane(lane, at, known)?)
             } else {
                 known
             };

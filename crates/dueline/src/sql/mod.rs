@@ -45,6 +45,7 @@ mod reads;
 mod recent;
 pub mod schema;
 mod statements;
+mod sure;
 mod tables;
 mod transaction;
 mod verdict;

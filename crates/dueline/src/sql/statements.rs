@@ -5,6 +5,32 @@
 //! `LIMIT`, and one that equals the first column of a longer key. A plus sign before the parameter
 //! says that the value does not matter. It stands wherever else a statement would be compiled at each use.
 
+/// The rows of a partition, by its id and by its name.
+pub(super) struct RowsOf {
+    pub(super) by_id: &'static str,
+    pub(super) by_name: &'static str,
+}
+
+pub(super) const GET_OF: RowsOf = RowsOf {
+    by_id: ROW_GET,
+    by_name: ROW_GET_BY_NAME,
+};
+pub(super) const FROM_OF: RowsOf = RowsOf {
+    by_id: ROWS_FROM,
+    by_name: ROWS_FROM_BY_NAME,
+};
+pub(super) const BEHIND_OF: RowsOf = RowsOf {
+    by_id: ROWS_BEHIND,
+    by_name: ROWS_BEHIND_BY_NAME,
+};
+
+const ROW_GET_BY_NAME: &str =
+    "SELECT value FROM kv WHERE part = (SELECT id FROM part WHERE name = ?1) AND key = ?2";
+const ROWS_FROM_BY_NAME: &str = "SELECT key, value FROM kv \
+     WHERE part = (SELECT id FROM part WHERE name = ?1) AND key >= ?2 AND key < ?3 ORDER BY key LIMIT +?4";
+const ROWS_BEHIND_BY_NAME: &str = "SELECT key, value FROM kv \
+     WHERE part = (SELECT id FROM part WHERE name = ?1) AND key > ?2 AND key < ?3 ORDER BY key LIMIT +?4";
+
 pub(super) const ROW_GET: &str = "SELECT value FROM kv WHERE part = ?1 AND key = ?2";
 pub(super) const ROW_PRESENT: &str = "SELECT 1 FROM kv WHERE part = ?1 AND key = ?2";
 pub(super) const ROW_INSERT: &str =
@@ -84,6 +110,9 @@ pub const STATEMENTS: &[&str] = &[
     ROW_ANY,
     ROWS_FROM,
     ROWS_BEHIND,
+    ROW_GET_BY_NAME,
+    ROWS_FROM_BY_NAME,
+    ROWS_BEHIND_BY_NAME,
     FIRST_KEY,
     FIRST_KEY_UNLESS,
     ROWS_STATS,

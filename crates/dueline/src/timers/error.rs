@@ -23,6 +23,12 @@ pub enum TimerError {
     },
     /// Other writers changed the timer each time it was tried, eight times. Try again later.
     Contended,
+    /// What the verb asks the application did not answer in time. Nothing was written, and whatever was
+    /// asked is dropped; try again later.
+    Deadline {
+        /// How long it had, in milliseconds.
+        limit_ms: u64,
+    },
     /// The store's answer.
     Store(StoreError),
 }
@@ -58,6 +64,10 @@ impl fmt::Display for TimerError {
             Self::Contended => {
                 write!(f, "other writers kept changing the timer; try again later")
             }
+            Self::Deadline { limit_ms } => write!(
+                f,
+                "what was asked of the application did not answer within {limit_ms} ms; nothing was written"
+            ),
             Self::Store(error) => write!(f, "{error}"),
         }
     }

@@ -1,4 +1,4 @@
-import { optionsOf } from "../checks.js";
+import { namesOf } from "../checks.js";
 import { DuelineError } from "../errors.js";
 import type { BuiltIn } from "../hooks.js";
 import { about } from "./asked.js";
@@ -64,9 +64,9 @@ interface CoreKind {
 
 /** Built-in kinds as the core reads them, and what they ask. */
 export function coreBuiltIns(wanted: BuiltIns): BuiltIn {
-  const unknown = Object.keys(optionsOf("builtIns", wanted)).find((name) => !Object.hasOwn(FIRED, name));
+  const unknown = Object.keys(namesOf("`builtIns`", wanted)).find((name) => !Object.hasOwn(FIRED, name));
   if (unknown !== undefined) {
-    throw new DuelineError("invalid", `there is no built-in kind \`${unknown}\``);
+    throw new DuelineError("invalid", `there is no built-in kind \`${unknown}\`; there are ${Object.keys(FIRED).join(", ")}`);
   }
   const settings: Record<string, unknown> = {};
   const hooks: BuiltIn["hooks"] = {};

@@ -1,8 +1,10 @@
-import { listOf, optionsOf } from "../checks.js";
+import { listOf, optionsOf, type Known } from "../checks.js";
 import { DuelineError } from "../errors.js";
+import type { Signalled } from "../handlers.js";
 import type { Hook } from "../hooks.js";
 import type { Effects } from "../outcomes.js";
 import { decodeName } from "../payload.js";
+import { withSignal } from "../running.js";
 import type { BuiltIns } from "./built-ins.js";
 import { effectsOf, shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
 
@@ -14,13 +16,11 @@ export interface Dependency {
   readonly key: string;
 }
 
-/** A question to one place. */
-export interface Look {
+/** A question to one place. Its `signal` is in no copy of it. */
+export interface Look extends Signalled {
   readonly place: string;
   /** One to eight of them. */
   readonly keys: readonly string[];
-  /** Aborted when nobody waits for the answer any more. */
-  readonly signal: AbortSignal;
 }
 
 /** How records are looked at and released. */
@@ -40,6 +40,8 @@ const PLACE_BYTES_MAX = 255;
 const KEY_BYTES_MAX = 512;
 const DEPENDENCIES_MAX = 8_192;
 /** Most bytes of what a record waits for, as it is stored (480 KiB). */
+const GATED: Known<GatedOptions> = { look: true, release: true };
+const DEPENDENCY: Known<Dependency> = { place: true, key: true };
 const STORED_BYTES_MAX = 480 * 1024;
 
 /**
@@ -90,7 +92,7 @@ export class Gated extends Verbs {
 
 /** Gated records' options as the core reads them, and what it asks. */
 export function coreGated(options: GatedOptions): { settings: object; hooks: Record<string, Hook> } {
-  const { look, release } = optionsOf("gated", options);
+  const { look, release } = optionsOf("gated", options, GATED);
   if (typeof look !== "function" || typeof release !== "function") {
     throw new DuelineError("invalid", "gated records need two functions, `look` and `release`");
   }
@@ -99,13 +101,7 @@ export function coreGated(options: GatedOptions): { settings: object; hooks: Rec
     hooks: {
       "gated.look": async (argument, _, running) => {
         const { place, keys } = argument as { readonly place: Uint8Array; readonly keys: readonly Uint8Array[] };
-        const asked: Look = {
-          place: decodeName(place),
-          keys: keys.map(decodeName),
-          get signal() {
-            return running.signal;
-          },
-        };
+        const asked = withSignal({ place: decodeName(place), keys: keys.map(decodeName) }, running);
         return visibleOf(await look(asked), keys.length);
       },
       "gated.release": async (argument, keep) => {
@@ -130,10 +126,13 @@ function recordName(record: unknown): string {
 
 /** What a record waits for, as the core reads it. */
 function storedOf(waitsFor: readonly Dependency[]): Uint8Array {
-  const pairs = listOf("the dependencies of a record", waitsFor, 0, DEPENDENCIES_MAX).map((of) => [
-    shortName("the place of a dependency", of?.place, PLACE_BYTES_MAX),
-    shortName("the key of a dependency", of?.key, KEY_BYTES_MAX),
-  ]);
+  const pairs = listOf("the dependencies of a record", waitsFor, 0, DEPENDENCIES_MAX).map((of) => {
+    const { place, key } = optionsOf("a dependency", of, DEPENDENCY);
+    return [
+      shortName("the place of a dependency", place, PLACE_BYTES_MAX),
+      shortName("the key of a dependency", key, KEY_BYTES_MAX),
+    ];
+  });
   const stored = encoder.encode(JSON.stringify(pairs));
   if (stored.length > STORED_BYTES_MAX) {
     throw new DuelineError(

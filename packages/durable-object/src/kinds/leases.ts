@@ -1,11 +1,12 @@
-import { optionsOf, span, time, whole } from "../checks.js";
+import { optionalFunction, optionsOf, span, time, whole, type Known } from "../checks.js";
 import { DuelineError } from "../errors.js";
 import type { Hook } from "../hooks.js";
 import { checkedEffects } from "../kept-effects.js";
 import type { Effects } from "../outcomes.js";
 import { decodeName } from "../payload.js";
+import { optionalSpan } from "../settings.js";
 import type { BuiltIns } from "./built-ins.js";
-import { optionalFunction, shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
+import { shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
 
 /** A lease that somebody holds. */
 export interface Lease {
@@ -65,6 +66,12 @@ interface CoreLease extends Omit<Lease, "name" | "owner"> {
 
 type CoreOf<T> = Omit<T, "lease"> & { readonly lease?: CoreLease };
 
+const LEASES: Known<LeaseOptions> = { drain: true, recheck: true };
+const GRANT = { owner: true, term: true, effects: true } as const;
+const RENEW = { epoch: true, term: true, effects: true } as const;
+const RELEASE = { epoch: true, effects: true } as const;
+const FENCED = { epoch: true, until: true } as const;
+
 /**
  * Leases: at most one holder of a name at a time, with an epoch that grows with every grant.
  *
@@ -83,7 +90,7 @@ export class Leases extends Verbs {
     options: { readonly owner: string; readonly term: number } & WithEffects,
   ): Promise<Grant> {
     const lease = leaseName(name);
-    const { owner: by, term: ms, effects: given } = optionsOf("the options", options);
+    const { owner: by, term: ms, effects: given } = optionsOf("the options", options, GRANT);
     const owner = shortName("the owner of a lease", by);
     const term = span("term", ms);
     const done = await this.verb<CoreOf<Grant>>(
@@ -99,7 +106,7 @@ export class Leases extends Verbs {
     options: { readonly epoch: number; readonly term: number } & WithEffects,
   ): Promise<Renewal> {
     const lease = leaseName(name);
-    const epoch = epochOf(options);
+    const epoch = epochOf(options, RENEW);
     const term = span("term", options.term);
     const done = await this.verb<CoreOf<Renewal>>(
       (core, effects) => core.leaseRenew(lease, epoch, term, effects),
@@ -111,7 +118,7 @@ export class Leases extends Verbs {
   /** Gives a lease back: its work is done, `drain` is not asked. */
   async release(name: string, options: { readonly epoch: number } & WithEffects): Promise<Release> {
     const lease = leaseName(name);
-    const epoch = epochOf(options);
+    const epoch = epochOf(options, RELEASE);
     const done = await this.verb<CoreOf<Release>>(
       (core, effects) => core.leaseRelease(lease, epoch, effects),
       options.effects,
@@ -129,7 +136,7 @@ export class Leases extends Verbs {
     effects: Effects,
   ): Promise<boolean> {
     const lease = leaseName(name);
-    const epoch = epochOf(options);
+    const epoch = epochOf(options, FENCED);
     const until = options.until === undefined ? undefined : time("until", options.until);
     const fenced = checkedEffects("leases", effects);
     return this.verb<boolean>((core, number) => core.leaseFenced(lease, epoch, until, number ?? 0), fenced);
@@ -153,9 +160,9 @@ export class Leases extends Verbs {
 
 /** Leases' options as the core reads them, and what it asks. */
 export function coreLeases(given: LeaseOptions): { settings: object; hooks: Record<string, Hook> } {
-  const { drain, recheck } = optionsOf("leases", given);
-  optionalFunction("drain", drain);
-  const recheckMs = recheck === undefined ? undefined : span("recheck", recheck);
+  const { drain, recheck } = optionsOf("leases", given, LEASES);
+  optionalFunction("`drain`", drain);
+  const recheckMs = optionalSpan("recheck", recheck);
   if (drain === undefined) {
     return { settings: { hasDrain: false, recheckMs }, hooks: {} };
   }
@@ -178,8 +185,8 @@ function leaseName(name: unknown): string {
   return shortName("the name of a lease", name);
 }
 
-function epochOf(options: { readonly epoch: number }): number {
-  return whole("the epoch of a lease", optionsOf("the options", options).epoch, 0, Number.MAX_SAFE_INTEGER);
+function epochOf<T extends { readonly epoch: number }>(options: T, known: Known<NoInfer<T>>): number {
+  return whole("the epoch of a lease", optionsOf("the options", options, known).epoch, 0, Number.MAX_SAFE_INTEGER);
 }
 
 function shown(done: { readonly lease?: CoreLease }): unknown {

@@ -1,11 +1,11 @@
-import { listOf, optionalWhole, optionsOf, text, whole } from "../checks.js";
-import { DuelineError, inWords } from "../errors.js";
+import { listOf, namesOf, optionalFunction, optionalWhole, optionsOf, text, whole, type Known } from "../checks.js";
+import { asName, DuelineError } from "../errors.js";
 import type { Hook } from "../hooks.js";
 import { decodeName, decodePayload, encodePayload } from "../payload.js";
 import { coreRetry, optionalSpan } from "../settings.js";
 import type { BuiltIns } from "./built-ins.js";
 import { delivers, type Outbox, type Sink } from "./sinks.js";
-import { effectsOf, optionalFunction, shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
+import { effectsOf, shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
 
 export { outbox, SinkError, type Delivery, type Outbox, type Sink, type SinkFault } from "./sinks.js";
 
@@ -81,6 +81,10 @@ const PAYLOAD_BYTES_MAX = 256 * 1024;
 /** Operations of a batch without those of the outbox, its timer and effects. */
 const OUTCOMES_MAX = 95;
 const PAGE_MAX = 100;
+const OUTBOX: Known<Outbox> = { deliver: true, parse: true, rows: true, deadline: true, budget: true, retry: true };
+const PAGE: Known<PageOptions> = { after: true, limit: true };
+const OUTGOING: Known<OutgoingOutcome & { readonly name?: unknown }> = { id: true, payload: true, name: true };
+const ID_HINT = "give a shorter one that is the same each time: `kind` and `generation` of the timer, or a hash of its `occurrenceId`";
 
 /**
  * Outboxes: an outcome commits with the writes that it tells of, and is then given to the sink of its outbox, in
@@ -182,20 +186,20 @@ export function coreOutboxes(outboxes: Readonly<Record<string, Sink | Outbox>>):
   hooks: Record<string, Hook>;
 } {
   const there = new Map<string, Outbox>();
-  const settings = Object.entries(optionsOf("outboxes", outboxes)).map(([named, given]) => {
+  const settings = Object.entries(namesOf("outboxes", outboxes)).map(([named, given]) => {
     const name = outboxName(named);
     const outbox = typeof given === "function" ? { deliver: given } : given;
-    if (typeof outbox?.deliver !== "function") {
+    if (typeof optionsOf(`the outbox \`${name}\``, outbox, OUTBOX).deliver !== "function") {
       throw new DuelineError("invalid", `the outbox \`${name}\` needs a sink: a function, or \`deliver\``);
     }
-    optionalFunction("parse", outbox.parse);
+    optionalFunction("`parse`", outbox.parse);
     there.set(name, outbox);
     return {
       name,
       rowsMax: optionalWhole("rows", outbox.rows, 1, 80),
       deadlineMs: optionalSpan("deadline", outbox.deadline),
       budgetMs: optionalSpan("budget", outbox.budget),
-      ...coreRetry(optionsOf("retry", outbox.retry ?? {})),
+      ...coreRetry(outbox.retry),
     };
   });
   return { settings, hooks: { "outbox.deliver": delivers(there) } };
@@ -208,14 +212,15 @@ function outgoingOf(outcomes: readonly OutgoingOutcome[]): CoreOutgoing[] {
 
 /** An outcome as the core reads it. */
 export function coreOutgoing(outcome: OutgoingOutcome): CoreOutgoing {
-  const id = shortName("the id of an outcome", outcome?.id, OUTCOME_ID_BYTES_MAX);
+  const { id: given } = optionsOf("an outcome", outcome, OUTGOING);
+  const id = shortName("the id of an outcome", given, OUTCOME_ID_BYTES_MAX, ID_HINT);
   return { id, payload: encodePayload(outcome.payload, "the payload of an outcome", PAYLOAD_BYTES_MAX) };
 }
 
 /** Throws unless a name is among the object's outboxes. */
 export function knownOutbox(name: unknown, { outboxes = {} }: BuiltIns): void {
   if (typeof name !== "string" || !Object.hasOwn(outboxes, name)) {
-    throw new DuelineError("unknown_kind", `this object has no outbox \`${inWords(name)}\`: name it in \`builtIns\``);
+    throw new DuelineError("unknown_kind", `this object has no outbox \`${asName(name)}\`: name it in \`builtIns\``);
   }
 }
 
@@ -229,7 +234,7 @@ function sequenceOf(sequence: number): number {
 }
 
 function pageOf(options: PageOptions): [after: number | undefined, limit: number] {
-  const { after, limit } = optionsOf("the options", options);
+  const { after, limit } = optionsOf("the options", options, PAGE);
   return [
     optionalWhole("after", after, 0, Number.MAX_SAFE_INTEGER),
     optionalWhole("limit", limit, 1, PAGE_MAX) ?? PAGE_MAX,

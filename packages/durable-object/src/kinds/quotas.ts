@@ -1,13 +1,15 @@
-import { optionsOf, time, whole } from "../checks.js";
-import { DuelineError, inWords } from "../errors.js";
+import { namesOf, optionsOf, time, whole, type Known } from "../checks.js";
+import { asName, DuelineError } from "../errors.js";
 import type { Hook } from "../hooks.js";
 import type { BuiltIns } from "./built-ins.js";
-import { effectsOf, shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
+import { shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
 
 const NAME_BYTES_MAX = 64;
 const COUNTERS_MAX = 4;
 const WINDOW_MS_MIN = 1_000;
 const WINDOW_MS_MAX = 400 * 24 * 60 * 60 * 1_000;
+const CHARGE: Known<{ readonly limits?: unknown } & WithEffects> = { limits: true, effects: true };
+const WINDOW: Known<QuotaWindow> = { window: true };
 
 /** A quota of an object. */
 export interface QuotaWindow {
@@ -73,10 +75,10 @@ export class Quotas extends Verbs {
   ): Promise<Charge> {
     const window = this.#windowOf(name);
     const counters = countersOf("an amount", amounts);
-    const limits = limitsOf(optionsOf("the options", options).limits, amounts.length);
+    const limits = limitsOf(optionsOf("the options", options, CHARGE).limits, amounts.length);
     const done = await this.verb<CoreOf<Charge>>(
       (core, effects) => core.quotaCharge(name, window, counters, limits, effects),
-      effectsOf(options),
+      options.effects,
     );
     return { ...done, used: Array.from(done.used) } as Charge;
   }
@@ -108,7 +110,7 @@ export class Quotas extends Verbs {
     this.#windows ??= windowsOf(quotas);
     const window = this.#windows.get(name);
     if (window === undefined) {
-      throw new DuelineError("unknown_kind", `this object has no quota \`${inWords(name)}\`: name it in \`builtIns\``);
+      throw new DuelineError("unknown_kind", `this object has no quota \`${asName(name)}\`: name it in \`builtIns\``);
     }
     return window;
   }
@@ -121,8 +123,8 @@ export function coreQuotas(quotas: QuotaOptions): { settings: boolean; hooks: Re
 }
 
 function windowsOf(quotas: QuotaOptions): ReadonlyMap<string, number> {
-  const windows = Object.entries(optionsOf("quotas", quotas)).map(([name, quota]): [string, number] => {
-    const given = optionsOf(`the quota \`${name}\``, quota).window;
+  const windows = Object.entries(namesOf("quotas", quotas)).map(([name, quota]): [string, number] => {
+    const given = optionsOf(`the quota \`${name}\``, quota, WINDOW).window;
     const window = whole(`the window of the quota \`${name}\``, given, WINDOW_MS_MIN, WINDOW_MS_MAX);
     return [shortName("the name of a quota", name, NAME_BYTES_MAX), window];
   });

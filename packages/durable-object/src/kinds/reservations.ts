@@ -1,19 +1,11 @@
-import { optionsOf, span, text } from "../checks.js";
+import { optionalFunction, optionsOf, span, text, type Known } from "../checks.js";
 import { DuelineError } from "../errors.js";
 import type { Hook } from "../hooks.js";
 import type { Effects } from "../outcomes.js";
 import { decodeName, decodePayload, encodePayload } from "../payload.js";
 import type { BuiltIns } from "./built-ins.js";
 import { knownOutbox } from "./outboxes.js";
-import {
-  effectsOf,
-  optionalFunction,
-  shortName,
-  shortText,
-  Verbs,
-  type Call,
-  type WithEffects,
-} from "./verbs.js";
+import { shortName, shortText, Verbs, type Call, type WithEffects } from "./verbs.js";
 
 const ID_BYTES_MAX = 96;
 const DETAIL_BYTES_MAX = 32 * 1024;
@@ -105,6 +97,20 @@ interface WithSerial {
   readonly serial: string;
 }
 
+const RESERVATIONS: Known<ReservationOptions> = { onAbandon: true };
+const TERMS: Known<ReservationTerms> = {
+  commitWithin: true,
+  skew: true,
+  keepFor: true,
+  outbox: true,
+  detail: true,
+  effects: true,
+};
+const SETTLE = { serial: true, effects: true } as const;
+const ABORT = { serial: true, reason: true, effects: true } as const;
+const EXTEND = { serial: true, detail: true, commitWithin: true, effects: true } as const;
+const FORGET = { serial: true } as const;
+
 /**
  * Reservations: what is held for a while ends once: committed in time, aborted, or abandoned at its deadline.
  *
@@ -123,7 +129,7 @@ export class Reservations extends Verbs {
   /** Reserves. Effects are done if there was none of this id. */
   async reserve(id: string, terms: ReservationTerms): Promise<Reserving> {
     const of = idOf(id);
-    const { commitWithin, outbox, ...wanted } = optionsOf("the terms of a reservation", terms);
+    const { commitWithin, outbox, ...wanted } = optionsOf("the terms of a reservation", terms, TERMS);
     const within = span("commitWithin", commitWithin);
     const skew = wanted.skew === undefined ? undefined : span("skew", wanted.skew);
     const keepFor = wanted.keepFor === undefined ? undefined : span("keepFor", wanted.keepFor);
@@ -141,10 +147,10 @@ export class Reservations extends Verbs {
   /** Commits it, if its time is not over. Effects are done if that is `settled`. */
   async commit(id: string, options: WithSerial & WithEffects): Promise<Settlement> {
     const of = idOf(id);
-    const { serial } = ofOne(options);
+    const { serial } = ofOne(options, SETTLE);
     const done = await this.verb<CoreDone>(
       (core, effects) => core.reservationCommit(of, serial, effects),
-      effectsOf(options),
+      options.effects,
     );
     return shown(done) as Settlement;
   }
@@ -152,11 +158,11 @@ export class Reservations extends Verbs {
   /** Gives it up, at any time while it is pending. The reason has at most 255 bytes. */
   async abort(id: string, options: WithSerial & { readonly reason: string } & WithEffects): Promise<Settlement> {
     const of = idOf(id);
-    const { serial } = ofOne(options);
+    const { serial } = ofOne(options, ABORT);
     const reason = shortText("the reason of an abort", options.reason, REASON_BYTES_MAX);
     const done = await this.verb<CoreDone>(
       (core, effects) => core.reservationAbort(of, serial, reason, effects),
-      effectsOf(options),
+      options.effects,
     );
     return shown(done) as Settlement;
   }
@@ -170,12 +176,12 @@ export class Reservations extends Verbs {
     options: WithSerial & { readonly detail: unknown; readonly commitWithin: number } & WithEffects,
   ): Promise<Settlement> {
     const of = idOf(id);
-    const { serial } = ofOne(options);
+    const { serial } = ofOne(options, EXTEND);
     const within = span("commitWithin", options.commitWithin);
     const detail = detailOf(options.detail);
     const done = await this.verb<CoreDone>(
       (core, effects) => core.reservationExtend(of, serial, detail, within, effects),
-      effectsOf(options),
+      options.effects,
     );
     return shown(done) as Settlement;
   }
@@ -183,7 +189,7 @@ export class Reservations extends Verbs {
   /** Takes away one that has ended, before its time or because it has none: its id is free. */
   async forget(id: string, options: WithSerial): Promise<Forgetting> {
     const of = idOf(id);
-    const { serial } = ofOne(options);
+    const { serial } = ofOne(options, FORGET);
     return shown(await this.verb<CoreDone>((core) => core.reservationForget(of, serial))) as Forgetting;
   }
 
@@ -197,8 +203,8 @@ export class Reservations extends Verbs {
 
 /** Reservations' options as the core reads them, and what it asks. */
 export function coreReservations(given: ReservationOptions): { settings: object; hooks: Record<string, Hook> } {
-  const { onAbandon } = optionsOf("reservations", given);
-  optionalFunction("onAbandon", onAbandon);
+  const { onAbandon } = optionsOf("reservations", given, RESERVATIONS);
+  optionalFunction("`onAbandon`", onAbandon);
   if (onAbandon === undefined) {
     return { settings: { hasOnAbandon: false }, hooks: {} };
   }
@@ -211,8 +217,8 @@ function idOf(id: unknown): string {
 }
 
 /** Options that name a serial. */
-function ofOne(options: WithSerial): WithSerial {
-  return { serial: text("the serial of a reservation", optionsOf("the options", options).serial) };
+function ofOne<T extends WithSerial>(options: T, known: Known<NoInfer<T>>): WithSerial {
+  return { serial: text("the serial of a reservation", optionsOf("the options", options, known).serial) };
 }
 
 function detailOf(detail: unknown): Uint8Array {

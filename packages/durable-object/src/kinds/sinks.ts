@@ -1,11 +1,12 @@
 import { span } from "../checks.js";
 import { DuelineError, textOf } from "../errors.js";
-import type { Retry } from "../handlers.js";
+import type { Retry, Signalled } from "../handlers.js";
 import type { Hook } from "../hooks.js";
 import { decodeName, decodePayload } from "../payload.js";
+import { withSignal } from "../running.js";
 
-/** One attempt to deliver one outcome. */
-export interface Delivery<T = unknown> {
+/** One attempt to deliver one outcome. Its `signal` is in no copy of it. */
+export interface Delivery<T = unknown> extends Signalled {
   readonly outbox: string;
   /** Its place in the order of the outbox, from 1. */
   readonly sequence: number;
@@ -16,8 +17,6 @@ export interface Delivery<T = unknown> {
   readonly writtenAt: number;
   /** Which attempt this is; 1 is the first. One that a crash cut does not count. */
   readonly attempt: number;
-  /** Aborted when the call has passed its deadline: it has failed then. */
-  readonly signal: AbortSignal;
 }
 
 /**
@@ -112,15 +111,7 @@ export function delivers(outboxes: ReadonlyMap<string, Outbox>): Hook {
       failed(isDecoded ? thrown : new DuelineError("corrupt", "the payload does not decode"));
       return { fault: "refused", text: `the payload does not decode: ${textOf(thrown)}` };
     }
-    const delivery: Delivery = {
-      ...more,
-      outbox: name,
-      id: decodeName(id),
-      payload,
-      get signal() {
-        return running.signal;
-      },
-    };
+    const delivery = withSignal({ ...more, outbox: name, id: decodeName(id), payload }, running);
     try {
       const returned: unknown = await outbox.deliver(delivery);
       if (returned !== undefined) {

@@ -1,10 +1,11 @@
-import { optionalWhole, optionsOf, span } from "../checks.js";
+import { isThenable, optionalFunction, optionalWhole, optionsOf, type Known } from "../checks.js";
 import { DuelineError } from "../errors.js";
+import type { Signalled } from "../handlers.js";
 import type { BuiltIn, Hook } from "../hooks.js";
-import { isThenable } from "../kept-effects.js";
 import type { Effects } from "../outcomes.js";
+import { withSignal } from "../running.js";
+import { optionalSpan } from "../settings.js";
 import { ticketOf, type CoreTicket, type Ticket, type TicketEnd } from "./ticket.js";
-import { optionalFunction } from "./verbs.js";
 
 /** What may be worth counting. It may be told more than once for one event. */
 export type TicketEvent =
@@ -32,7 +33,7 @@ export interface TicketOptions {
    * least once, and again after a crash: make it idempotent. Whatever comes of it, the ticket is closed. `signal` is
    * aborted when nobody waits for it any more.
    */
-  readonly abort?: (ticket: Ticket & { readonly session: string; readonly signal: AbortSignal }) => unknown;
+  readonly abort?: (ticket: Ticket & { readonly session: string } & Signalled) => unknown;
   /** A ticket is held for less than this at a time, in milliseconds; 604,800,000 (seven days) without it. */
   readonly ttlMax?: number;
   /** How many tickets a tick closes at most if there is an `abort`; 8 without it. */
@@ -46,15 +47,25 @@ export interface TicketOptions {
 }
 
 const COUNT_MAX = 0xffff_ffff;
+const TICKETS: Known<TicketOptions> = {
+  onClose: true,
+  deadline: true,
+  abort: true,
+  ttlMax: true,
+  callsPerTick: true,
+  abortTimeout: true,
+  onEvent: true,
+  outbox: true,
+};
 
 /** Tickets' options as the core reads them, and what it asks. */
 export function coreTickets(given: TicketOptions): Pick<BuiltIn, "hooks" | "deadlines"> & { settings: object } {
-  const { onClose, abort, ttlMax, callsPerTick, abortTimeout, onEvent, outbox, ...more } = optionsOf("tickets", given);
+  const { onClose, abort, ttlMax, callsPerTick, abortTimeout, onEvent, outbox, ...more } = optionsOf("tickets", given, TICKETS);
   const deadline = atLeast("deadline", 1, more.deadline);
   const settings = {
-    hasOnClose: optionalFunction("onClose", onClose),
-    hasAbort: optionalFunction("abort", abort),
-    hasOnEvent: optionalFunction("onEvent", onEvent),
+    hasOnClose: optionalFunction("`onClose`", onClose),
+    hasAbort: optionalFunction("`abort`", abort),
+    hasOnEvent: optionalFunction("`onEvent`", onEvent),
     ttlMaxMs: atLeast("ttlMax", 2, ttlMax),
     callsPerTick: optionalWhole("callsPerTick", callsPerTick, 1, COUNT_MAX),
     abortMs: atLeast("abortTimeout", 1, abortTimeout),
@@ -81,12 +92,7 @@ function closing(onClose: NonNullable<TicketOptions["onClose"]>): Hook {
 
 function aborting(abort: NonNullable<TicketOptions["abort"]>): Hook {
   return (ticket, _, running) =>
-    abort({
-      ...(ticketOf(ticket as CoreTicket) as Ticket & { readonly session: string }),
-      get signal() {
-        return running.signal;
-      },
-    });
+    abort(withSignal({ ...(ticketOf(ticket as CoreTicket) as Ticket & { readonly session: string }) }, running));
 }
 
 function telling(onEvent: NonNullable<TicketOptions["onEvent"]>): Hook {
@@ -100,7 +106,7 @@ function telling(onEvent: NonNullable<TicketOptions["onEvent"]>): Hook {
 }
 
 function atLeast(what: string, least: number, value: number | undefined): number | undefined {
-  const ms = value === undefined ? undefined : span(what, value);
+  const ms = optionalSpan(what, value);
   if (ms !== undefined && ms < least) {
     throw new DuelineError("invalid", `${what} is at least ${least} ms, not ${ms}`);
   }

@@ -1,4 +1,4 @@
-import { optionalWhole, optionsOf, span, text } from "../checks.js";
+import { optionalWhole, optionsOf, span, text, type Known } from "../checks.js";
 import { DuelineError } from "../errors.js";
 import type { ObjectCore } from "../generated/dueline_object_kinds.js";
 import { encodePayload } from "../payload.js";
@@ -17,7 +17,7 @@ import {
   type TicketPage,
   type TicketSetAside,
 } from "./ticket.js";
-import { shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
+import { effectsOf, shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
 
 /** What is to be held, by whom, for how long. */
 export interface TicketRequest extends WithEffects {
@@ -55,6 +55,19 @@ export interface TicketPlace {
 
 const DATA_BYTES_MAX = 16 * 1024;
 const SESSION_BYTES_MAX = 1024;
+const REQUEST: Known<TicketRequest> = {
+  resource: true,
+  ttl: true,
+  actor: true,
+  key: true,
+  session: true,
+  data: true,
+  resourceMax: true,
+  actorMax: true,
+  effects: true,
+};
+const PLACE: Known<TicketPlace> = { after: true, limit: true };
+const COUNTED: Known<TicketsOf> = { resource: true, actor: true };
 
 /**
  * Tickets: holds on a resource with counted limits and an idempotency key, that end once: used, given back, or
@@ -74,7 +87,7 @@ export class Tickets extends Verbs {
 
   /** Opens a ticket. Effects are done if it is a new one. */
   async open(request: TicketRequest): Promise<TicketOpening> {
-    const { resource, ttl, actor, key, session, data, effects, ...limits } = optionsOf("the request", request);
+    const { resource, ttl, actor, key, session, data, effects, ...limits } = optionsOf("the request", request, REQUEST);
     const of = shortName("the resource of a ticket", resource);
     const ms = span("ttl", ttl);
     const by = optionalName("the actor of a ticket", actor);
@@ -165,7 +178,7 @@ export class Tickets extends Verbs {
    */
   async discard(id: string, options: WithEffects = {}): Promise<TicketDiscarded | undefined> {
     const of = idOf(id);
-    const { effects } = optionsOf("the options", options);
+    const effects = effectsOf(options);
     const discarded = await this.verb<CoreOf<TicketDiscarded> | undefined>(
       (core, number) => core.ticketDiscard(of, number),
       effects,
@@ -193,7 +206,7 @@ export class Tickets extends Verbs {
     asksHooks = false,
   ): Promise<TicketChange> {
     const of = idOf(id);
-    const { effects } = optionsOf("the options", options);
+    const effects = effectsOf(options);
     const changed = await this.verb<CoreOf<TicketChange>>(
       (core, number) => change(core, of, number),
       effects,
@@ -216,7 +229,7 @@ function optionalTicket(found: CoreTicket | undefined): Ticket | undefined {
 }
 
 function placeOf(place: TicketPlace): { after: string | undefined; limit: number } {
-  const { after, limit } = optionsOf("the options", place);
+  const { after, limit } = optionsOf("the options", place, PLACE);
   return {
     after: after === undefined ? undefined : text("`after`", after),
     limit: optionalWhole("limit", limit, 1, 1000) ?? 100,
@@ -224,7 +237,7 @@ function placeOf(place: TicketPlace): { after: string | undefined; limit: number
 }
 
 function counted(of: TicketsOf): { name: string; isActor: boolean } {
-  const { resource, actor } = optionsOf("what is counted", of);
+  const { resource, actor } = optionsOf("what is counted", of, COUNTED);
   if ((resource === undefined) === (actor === undefined)) {
     throw new DuelineError("invalid", "what is counted is a `resource` or an `actor`");
   }

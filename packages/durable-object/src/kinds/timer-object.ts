@@ -1,10 +1,10 @@
 import { BaseTimerObject } from "../base-timer-object.js";
-import type { Payloads } from "../types.js";
+import type { JsonPayloads, Payloads } from "../types.js";
 import type { BuiltInKind, BuiltIns } from "./built-ins.js";
 import { Timers } from "./timers.js";
 
 /** As `TimerObject` of the package's main entry, with the built-in kinds beside one's own. */
-export abstract class TimerObject<P extends Payloads, Env = unknown> extends BaseTimerObject<P, Env, BuiltInKind> {
+export abstract class TimerObject<P extends Payloads & JsonPayloads<P>, Env = unknown> extends BaseTimerObject<P, Env, BuiltInKind> {
   protected override readonly timers: Timers<P>;
 
   constructor(ctx: DurableObjectState, env: Env) {

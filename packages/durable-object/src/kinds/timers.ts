@@ -1,5 +1,6 @@
 import { BaseTimers, type TimersOptions as BaseOptions } from "../base-timers.js";
-import type { Payloads } from "../types.js";
+import { objectOf } from "../checks.js";
+import type { JsonPayloads, Payloads } from "../types.js";
 import { coreBuiltIns, type BuiltInKind, type BuiltIns } from "./built-ins.js";
 import { engine } from "./engine.js";
 import { Gated } from "./gated.js";
@@ -16,7 +17,7 @@ export interface TimersOptions<P extends Payloads> extends BaseOptions<P> {
 }
 
 /** As `Timers` of the package's main entry, with the built-in kinds beside one's own. */
-export class Timers<P extends Payloads = Payloads> extends BaseTimers<P, BuiltInKind> {
+export class Timers<P extends Payloads & JsonPayloads<P> = Payloads> extends BaseTimers<P, BuiltInKind> {
   readonly leases: Leases;
   readonly reservations: Reservations;
   readonly quotas: Quotas;
@@ -25,7 +26,7 @@ export class Timers<P extends Payloads = Payloads> extends BaseTimers<P, BuiltIn
   readonly tickets: Tickets;
 
   constructor(ctx: DurableObjectState, options: TimersOptions<P>) {
-    const { builtIns = {} } = options;
+    const { builtIns = {}, ...own } = objectOf("the options of the timers", options);
     const isAsked = typeof builtIns === "function";
     const wanted = isAsked ? once(builtIns) : (): BuiltIns => builtIns;
     const core = once(() => coreBuiltIns(wanted()));
@@ -33,7 +34,7 @@ export class Timers<P extends Payloads = Payloads> extends BaseTimers<P, BuiltIn
       // What is wrong with them is the constructor's error.
       core();
     }
-    super(ctx, options, engine, core);
+    super(ctx, own, engine, core);
     this.leases = new Leases(this.call, wanted);
     this.reservations = new Reservations(this.call, wanted);
     this.quotas = new Quotas(this.call, wanted);

@@ -1,4 +1,4 @@
-import { optionsOf } from "../checks.js";
+import { optionsOf, type Known } from "../checks.js";
 import { DuelineError, inWords } from "../errors.js";
 import type { ObjectCore } from "../generated/dueline_object_kinds.js";
 import type { Opened } from "../opened.js";
@@ -15,6 +15,7 @@ export interface WithEffects {
 }
 
 const NAME_BYTES_MAX = 256;
+const EFFECTS: Known<WithEffects> = { effects: true };
 const encoder = new TextEncoder();
 
 /** The verbs of one built-in kind. */
@@ -48,34 +49,26 @@ export abstract class Verbs {
 }
 
 /** A name of the application's: 1 to 256 bytes of UTF-8, or up to another bound. */
-export function shortName(what: string, value: unknown, bytesMax = NAME_BYTES_MAX): string {
+export function shortName(what: string, value: unknown, bytesMax = NAME_BYTES_MAX, hint?: string): string {
   if (typeof value !== "string" || value === "" || !value.isWellFormed()) {
-    throw new DuelineError("invalid", `${what} is a well-formed string of at least one character`);
+    throw new DuelineError("invalid", `${what} is a well-formed string of at least one character, not ${inWords(value)}`);
   }
-  return shortText(what, value, bytesMax);
+  return shortText(what, value, bytesMax, hint);
 }
 
 /** A text of so many bytes of UTF-8 at most. */
-export function shortText(what: string, value: unknown, bytesMax: number): string {
+export function shortText(what: string, value: unknown, bytesMax: number, hint?: string): string {
   if (typeof value !== "string" || !value.isWellFormed()) {
-    throw new DuelineError("invalid", `${what} is a well-formed string`);
+    throw new DuelineError("invalid", `${what} is a well-formed string, not ${inWords(value)}`);
   }
   const bytes = encoder.encode(value).length;
   if (bytes > bytesMax) {
-    throw new DuelineError("invalid", `${what} has at most ${bytesMax} bytes of UTF-8, this one ${bytes}`);
+    throw new DuelineError("invalid", `${what} has at most ${bytesMax} bytes of UTF-8, this one ${bytes}${hint === undefined ? "" : `: ${hint}`}`);
   }
   return value;
 }
 
 /** The effects that go with a verb, if there are some. */
 export function effectsOf(options: WithEffects): Effects | undefined {
-  return optionsOf("the options", options).effects;
-}
-
-/** Whether a function was given. */
-export function optionalFunction(what: string, value: unknown): boolean {
-  if (value !== undefined && typeof value !== "function") {
-    throw new DuelineError("invalid", `\`${what}\` is a function, not ${inWords(value)}`);
-  }
-  return value !== undefined;
+  return optionsOf("the options", options, EFFECTS).effects;
 }

@@ -114,7 +114,7 @@ describe("a function that takes the events", () => {
     ["effects", "the effects failed: it broke"],
     ["giveAndFail", "the effects failed: it broke"],
     ["promise", "effects_async: the effects of `promise` returned a promise; await before you return them"],
-    ["nonsense", "bad_outcome: the handler of `nonsense` returned neither nothing, effects, nor an outcome made by done, reschedule, retry or dead"],
+    ["nonsense", "bad_outcome: the handler of `nonsense` returned 5, which is neither nothing, effects, nor an outcome made by done, reschedule, retry or dead"],
     ["group", "the effects failed: it broke", { fails: true }],
   ];
   for (const [kind, error, payload] of failures) {

@@ -225,7 +225,7 @@ describe("none of them", () => {
       [{ kind: "tick", name: "good", after: 2 }, "invalid", at(1, "tick", "good"), /schedules a name once, and timer 0 has/],
       [null, "invalid", at(1, "undefined"), /^invalid: timer 1: a timer: an object is wanted, not null/],
       [5, "invalid", at(1, "undefined"), /an object is wanted, not 5/],
-      [{ kind: Object.create(null) as never, after: 1 }, "unknown_kind", at(1, "a object"), /timer 1 `a object`/],
+      [{ kind: Object.create(null) as never, after: 1 }, "unknown_kind", at(1, "an empty object"), /timer 1 `an empty object`/],
     ];
     for (const [one, code, refused, message] of wrong) {
       await refuses([good, one, { kind: "tick", after: 1 }], code, refused, message);

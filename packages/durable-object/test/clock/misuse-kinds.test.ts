@@ -19,6 +19,9 @@ class Room extends DurableObject {
       tickets: {},
     },
   });
+  override async alarm(info?: AlarmInvocationInfo): Promise<void> {
+    await this.timers.alarm(info);
+  }
 }
 
 /** Wrong for every argument, whatever it is. */

@@ -9,6 +9,9 @@ import { ErrorsTold } from "./errors-told.js";
 
 class Room extends DurableObject {
   readonly timers = new Timers<{ close: undefined }>(this.ctx, { handlers: { close: () => undefined } });
+  override async alarm(info?: AlarmInvocationInfo): Promise<void> {
+    await this.timers.alarm(info);
+  }
 }
 
 type Verbs = Timers<{ close: undefined }>;

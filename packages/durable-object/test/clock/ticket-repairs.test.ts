@@ -186,7 +186,7 @@ it("options may be wrong, and are looked at when the object is made", async () =
   wrong({ abort: "yes" });
   wrong({ onEvent: 1 });
   wrong({ ttlMax: 1 });
-  wrong({ ttlMax: -1 }, "due_out_of_range");
+  wrong({ ttlMax: -1 }, "invalid");
   wrong({ abortTimeout: 0 });
   wrong({ callsPerTick: 0 });
   wrong({ callsPerTick: 1.5 });

@@ -77,6 +77,8 @@ export interface WorkerdOptions {
   readonly suite?: boolean;
   /** Whether objects stay in memory; without it they leave after 10 s without a request. */
   readonly preventEviction?: boolean;
+  /** `2026-10-01` without it. */
+  readonly compatibilityDate?: string;
 }
 
 function config(options: WorkerdOptions, port: number, data: string): string {
@@ -96,7 +98,7 @@ const config :Workerd.Config = (
 );
 const main :Workerd.Worker = (
   modules = [ ${all.join(",\n    ")} ],
-  compatibilityDate = "2026-10-01",
+  compatibilityDate = "${options.compatibilityDate ?? "2026-10-01"}",
   bindings = [ ${bindings.join(", ")} ],
   durableObjectNamespaces = [ ${namespaces.join(", ")} ],
   durableObjectStorage = (localDisk = "disk"),

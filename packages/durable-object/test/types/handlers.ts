@@ -17,6 +17,15 @@ export function whole(): void {
   kinds({ close: () => undefined, tick: () => undefined, tock: () => undefined });
 }
 
+export function copied(): void {
+  close((timer) => void timer.signal.aborted);
+  close((timer) => void { ...timer }.occurrenceId.length);
+  // @ts-expect-error A copy has no signal.
+  close((timer) => void { ...timer }.signal.aborted);
+  // @ts-expect-error Nor has one of the rest.
+  close(({ payload: _, ...rest }) => void rest.signal.aborted);
+}
+
 export function returned(): void {
   close(() => {});
   close(async () => {});
@@ -38,6 +47,22 @@ export function effects(): void {
   close(async () => () => void sql.exec("DELETE FROM seats"));
   close(() => done(() => sql.exec("DELETE FROM seats")));
   close(() => done({ effects: () => sql.exec("DELETE FROM seats") }));
+  close(() => () => sql.exec<{ seat: string }>("DELETE FROM seats RETURNING seat").toArray());
+  close(() => () => new Map().set("a", 1));
+  // @ts-expect-error An outcome is returned beside effects.
+  close(() => () => done());
+  // @ts-expect-error An outcome is returned beside effects.
+  close(() => () => reschedule({ after: 1 }));
+  // @ts-expect-error So is what goes with one.
+  close(() => () => ({ schedule: [{ kind: "tick", after: 1 }] }));
+  // @ts-expect-error Effects do what they do themselves.
+  close(() => () => () => sql.exec("DELETE FROM seats"));
+  // @ts-expect-error An outcome is made by calling this.
+  close(() => done);
+  // @ts-expect-error An outcome is made by calling this.
+  close(() => retry);
+  // @ts-expect-error An outcome is returned beside effects.
+  close(() => done({ effects: () => dead("late") }));
   // @ts-expect-error Effects are over when they return.
   close(() => async () => {});
   // @ts-expect-error Effects are over when they return.

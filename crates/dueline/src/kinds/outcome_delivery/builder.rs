@@ -7,7 +7,7 @@ use super::rows::{
     OUTBOX_NAME_BYTES_MAX, OUTCOME_BODY_BYTES_MAX, OUTCOME_ID_BYTES_MAX, Outcome, Pending, STATE,
     State,
 };
-use super::{APPEND_WAKE_MS, OUTCOME_DELIVERY};
+use super::{APPEND_WAKE_MS, OUTCOME_DELIVERY, RETRY_AFTER_MS_MAX};
 use crate::kinds::observed::Observed;
 use crate::kinds::row::Row;
 use crate::store::{Batch, Partition, ReadStore, StoreError, Value};
@@ -167,9 +167,11 @@ impl State {
         if !self.is_owned {
             return Some(now_ms);
         }
+        // A sink is granted a day: what is later than that is damage, or the clock was set back.
+        let asked_ms = now_ms.saturating_add(RETRY_AFTER_MS_MAX);
         let soon_ms = now_ms
             .saturating_add(APPEND_WAKE_MS)
-            .max(self.not_before_ms);
+            .max(self.not_before_ms.min(asked_ms));
         (self.sleeps_until_ms > soon_ms).then_some(soon_ms)
     }
 }

@@ -10,6 +10,7 @@ use crate::future::{BoxFuture, MaybeSendSync};
 use crate::kinds::owner::drained;
 use crate::kinds::row::Row;
 use crate::ordered::OrderedMap;
+use crate::rows::Malformed;
 use crate::runtime::Runtime;
 use crate::store::StoreError;
 use crate::timers::{
@@ -183,6 +184,13 @@ impl OutcomeDelivery {
             let text = format!("no sink is registered for the outbox {outbox}");
             return Err(HandlerError::uncharged(text));
         };
+        let latest_retry_ms = route.options().latest_retry_ms(self.runtime.now_ms());
+        let progress = if progress.is_possible(state.last_sequence, latest_retry_ms) {
+            progress
+        } else {
+            let why = Malformed("it is ahead of all that was written");
+            from_the_head(timer, &why, state.stamp)
+        };
         let gone = seen.gone.row.unwrap_or_default();
         let summary = RunSummary {
             partition: ctx.partition().clone(),
@@ -225,15 +233,19 @@ fn unread(error: StoreError) -> HandlerError {
 /// outbox.
 fn progress_of(timer: &DueTimer, seen: &Seen) -> Option<Progress> {
     let state = seen.state.row?;
-    let progress = Progress::decode(timer.payload()).unwrap_or_else(|malformed| {
-        tracing::warn!(
-            outbox = %timer.reference().escape_ascii(),
-            %malformed,
-            "the progress of a delivery does not decode; it begins at the head"
-        );
-        Progress::beginning(state.stamp)
-    });
+    let progress = Progress::decode(timer.payload())
+        .unwrap_or_else(|malformed| from_the_head(timer, &malformed, state.stamp));
     Some(progress)
+}
+
+/// In place of a progress that is damaged.
+fn from_the_head(timer: &DueTimer, why: &Malformed, stamp: u64) -> Progress {
+    tracing::warn!(
+        outbox = %timer.reference().escape_ascii(),
+        %why,
+        "the progress of a delivery is damaged; it begins at the head"
+    );
+    Progress::beginning(stamp)
 }
 
 /// The handler as it is registered: what its runs bring back is its own affair.

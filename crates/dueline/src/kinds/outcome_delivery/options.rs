@@ -1,4 +1,4 @@
-use super::{BACKLOG_LAG_WARN_MS, ROWS_PER_RUN_MAX};
+use super::{BACKLOG_LAG_WARN_MS, RETRY_AFTER_MS_MAX, ROWS_PER_RUN_MAX};
 use crate::timers::RetryPolicy;
 
 /// How an outbox is delivered.
@@ -70,6 +70,13 @@ impl DeliveryOptions {
     pub fn retry(mut self, retry: RetryPolicy) -> Self {
         self.retry = retry;
         self
+    }
+
+    /// The latest time to which a failure that is met now can put anything off, in milliseconds since 1970:
+    /// the policy's longest delay with all of its jitter, or the longest pause that a sink is granted.
+    pub(super) fn latest_retry_ms(&self, now_ms: u64) -> u64 {
+        let delay_ms = self.retry.max_ms.saturating_mul(2);
+        now_ms.saturating_add(delay_ms.max(RETRY_AFTER_MS_MAX))
     }
 
     /// The same with every figure inside its limits.

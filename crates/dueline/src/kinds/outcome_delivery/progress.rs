@@ -46,6 +46,13 @@ impl Progress {
             blocked: Vec::new(),
         }
     }
+
+    /// Whether a run can have written this: it looked at nothing behind the last sequence, and left out
+    /// nothing that waits for longer than a retry may. Else it is damaged, though it decodes.
+    pub(super) fn is_possible(&self, last_sequence: u64, latest_retry_ms: u64) -> bool {
+        self.cursor.max(self.pass_end) <= last_sequence
+            && (self.earliest_ms == u64::MAX || self.earliest_ms <= latest_retry_ms)
+    }
 }
 
 impl Row for Progress {

@@ -150,7 +150,15 @@ impl<'a> SinkRun<'a> {
             }
         };
         self.ran.note_age(pending.written_at_ms, now_ms);
-        if pending.retry_at_ms > now_ms {
+        if pending.retry_at_ms > self.options.latest_retry_ms(now_ms) {
+            // Damage, or the clock was set back: it would wait for ever.
+            tracing::warn!(
+                partition = %self.ctx.partition(),
+                outbox = %self.ran.summary.outbox,
+                sequence,
+                "an outcome waits for a time that no retry leads to; it is tried now"
+            );
+        } else if pending.retry_at_ms > now_ms {
             self.leave_until(pending.retry_at_ms);
             return Step::GoOn;
         }

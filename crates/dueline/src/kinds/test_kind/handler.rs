@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::{BufMut, Bytes};
 
 use super::TEST_KIND;
-use super::script::{Fault, Script};
+use super::script::{Fault, SCRIPT_FORM, Script};
 use crate::future::{BoxFuture, MaybeSendSync};
+use crate::kinds::fuzzing::Form;
 use crate::kinds::observed::Observed;
 use crate::kinds::row::{Row, Table};
 use crate::limits::{BATCH_BYTES_MAX, HANDLER_OPS_MAX, VALUE_BYTES_MAX};
@@ -19,6 +20,8 @@ use crate::timers::{
 
 /// How often timers of a reference have succeeded: `62 00 ff 64`, the reference.
 const DONE: Table = Table::new(TEST_KIND, b'd');
+/// What is stored, for the fuzz targets.
+pub(in crate::kinds) const FORMS: &[Form] = &[Form::row::<Done>(DONE), SCRIPT_FORM];
 /// No row: what a batch requires that is to lose its guard, and where one that is too large writes.
 const NOTHING: Table = Table::new(TEST_KIND, b'n');
 

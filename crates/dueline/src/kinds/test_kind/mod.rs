@@ -69,6 +69,7 @@
 mod handler;
 mod script;
 
+pub(super) use handler::FORMS;
 pub use handler::{TestKind, successes};
 pub use script::{Fault, SCRIPT_STEPS_MAX, Script};
 

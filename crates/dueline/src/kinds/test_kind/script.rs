@@ -1,6 +1,7 @@
 use bytes::{BufMut, Bytes};
 
 use super::TEST_KIND;
+use crate::kinds::fuzzing::Form;
 use crate::rows::Malformed;
 use crate::rows::codec::Reader;
 use crate::timers::Timer;
@@ -8,6 +9,14 @@ use crate::timers::Timer;
 /// Most steps of a script.
 pub const SCRIPT_STEPS_MAX: usize = 255;
 const VERSION: u8 = 1;
+
+/// For the fuzz targets.
+pub(super) const SCRIPT_FORM: Form = Form {
+    kind: TEST_KIND,
+    letter: None,
+    what: "the script of a timer of the test kind",
+    reread: |payload| Ok(Script::read(payload)?.payload()),
+};
 
 /// What goes wrong in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +71,7 @@ impl Fault {
     }
 
     fn of(code: u8, argument: u64) -> Result<Self, Malformed> {
-        Ok(match code {
+        let fault = match code {
             1 => Self::Error,
             2 => Self::Uncharged,
             3 => Self::Panic,
@@ -74,10 +83,14 @@ impl Fault {
             9 => Self::UnknownOutcome,
             10 => Self::Undecodable,
             11 => Self::PastReschedule,
-            12 => Self::Retry(argument),
+            12 => return Ok(Self::Retry(argument)),
             13 => Self::Dead,
             _ => return Err(Malformed("unknown fault")),
-        })
+        };
+        if argument != 0 {
+            return Err(Malformed("an argument of a fault that has none"));
+        }
+        Ok(fault)
     }
 }
 
@@ -132,6 +145,9 @@ impl Script {
             steps.push((Fault::of(code, reader.u64()?)?, runs));
         }
         reader.end()?;
+        if steps.len() > SCRIPT_STEPS_MAX {
+            return Err(Malformed("too many steps"));
+        }
         Ok(Self { steps })
     }
 

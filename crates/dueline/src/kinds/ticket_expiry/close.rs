@@ -52,8 +52,9 @@ impl Tickets {
     /// tell. Commit the use together with it: [`plan_consume`](Self::plan_consume).
     ///
     /// # Errors
-    /// `Contended` if its counters were changed eight times meanwhile; what the store says, `Corrupt` if
-    /// a row does not decode.
+    /// `Contended` if its counters were changed eight times meanwhile; `Deadline` if the hooks did not
+    /// answer in time (30 s, see [`with_close_ms`](Self::with_close_ms)), and the ticket is as it was; what
+    /// the store says, `Corrupt` if a row does not decode.
     pub async fn consume(
         &self,
         partition: &Partition,
@@ -69,7 +70,7 @@ impl Tickets {
     /// `DeadlinePassed`, which says that the ticket has expired.
     ///
     /// # Errors
-    /// What the store says, `Corrupt` if a row does not decode.
+    /// `Deadline` as [`consume`](Self::consume); what the store says, `Corrupt` if a row does not decode.
     pub async fn plan_consume(
         &self,
         partition: &Partition,
@@ -132,11 +133,32 @@ impl Tickets {
             return Ok(Planned::nothing(Changed::Expired(ticket)));
         }
         let ctx = TimerCtx::new(self.reads(), partition, now_ms);
-        let batch = self.closing(&ctx, &found, &ticket, end).await?;
+        let closing = self.closing(&ctx, &found, &ticket, end);
+        // In an object the host bounds what it asks of the application.
+        #[cfg(not(target_arch = "wasm32"))]
+        let closing = self.soon(closing);
+        let batch = closing.await?;
         Ok(Planned {
             batch: batch.require(in_time(&ticket)),
             outcome: Changed::Done(ticket),
         })
+    }
+
+    /// A plan that asks the application, or `Deadline`: a hook that hangs must not hold the caller of a verb.
+    #[cfg(not(target_arch = "wasm32"))]
+    async fn soon(
+        &self,
+        plan: impl Future<Output = Result<Batch, StoreError>>,
+    ) -> Result<Batch, TimerError> {
+        use crate::future::or_deadline;
+
+        let limit = std::time::Duration::from_millis(self.close_ms);
+        let sleep = || self.timers.runtime().sleep(limit);
+        let planned = or_deadline(async { Ok(plan.await) }, sleep, limit).await;
+        let late = |_| TimerError::Deadline {
+            limit_ms: self.close_ms,
+        };
+        Ok(planned.map_err(late)??)
     }
 
     /// The batch that ends a ticket: record, idempotency key, counters, outcome, and what the hooks add.

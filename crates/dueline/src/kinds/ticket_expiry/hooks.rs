@@ -26,7 +26,10 @@ pub trait TicketHooks: MaybeSendSync + 'static {
     ///
     /// Read through the context alone, and guard what you read: if the batch loses a guard, the end is
     /// planned again, and this called again. An error keeps the ticket open, and it is tried again; one
-    /// of kind `Corrupt` sets it aside. The batch must not append to the outbox of the tickets.
+    /// of kind `Corrupt` sets it aside. The batch must not append to the outbox of the tickets. A hook
+    /// that hangs is dropped: in a tick after 5 s, as a run that failed; in a verb after
+    /// [`Tickets::with_close_ms`](super::Tickets::with_close_ms), which is then
+    /// [`TimerError::Deadline`](crate::timers::TimerError::Deadline) and has changed nothing.
     fn on_close<'a>(
         &'a self,
         ctx: &'a TimerCtx<'a>,

@@ -95,7 +95,8 @@ pub use rows::Counted;
 pub(super) use rows::FORMS;
 pub use ticket::Ticket;
 pub use tickets::{
-    TICKET_ABORT_MS, TICKET_CALLS_PER_TICK, TICKET_PAGE_MAX, TICKET_TTL_MAX_MS, TicketPage, Tickets,
+    TICKET_ABORT_MS, TICKET_CALLS_PER_TICK, TICKET_CLOSE_MS, TICKET_PAGE_MAX, TICKET_TTL_MAX_MS,
+    TicketPage, Tickets,
 };
 
 use crate::kind::TimerKind;

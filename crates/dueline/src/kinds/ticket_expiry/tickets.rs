@@ -20,6 +20,8 @@ pub const TICKET_TTL_MAX_MS: u64 = 7 * 24 * 60 * 60 * 1_000;
 pub const TICKET_CALLS_PER_TICK: u32 = 8;
 /// How long the abort of a session may take, by default, in milliseconds.
 pub const TICKET_ABORT_MS: u64 = 5_000;
+/// How long the hook of a ticket's end may take in a verb, by default, in milliseconds.
+pub const TICKET_CLOSE_MS: u64 = 30_000;
 /// Most tickets of one page; a larger limit counts as this.
 pub const TICKET_PAGE_MAX: usize = 1_000;
 
@@ -37,6 +39,7 @@ pub struct Tickets {
     pub(super) ttl_max_ms: u64,
     pub(super) calls_per_tick: u32,
     pub(super) abort_ms: u64,
+    pub(super) close_ms: u64,
 }
 
 impl Tickets {
@@ -50,6 +53,7 @@ impl Tickets {
             ttl_max_ms: TICKET_TTL_MAX_MS,
             calls_per_tick: TICKET_CALLS_PER_TICK,
             abort_ms: TICKET_ABORT_MS,
+            close_ms: TICKET_CLOSE_MS,
         }
     }
 
@@ -94,6 +98,17 @@ impl Tickets {
     #[must_use]
     pub fn with_abort_ms(mut self, abort_ms: u64) -> Self {
         self.abort_ms = abort_ms.max(1);
+        self
+    }
+
+    /// Gives a verb that ends a ticket this many milliseconds, at least 1, to be planned with what
+    /// [`TicketHooks::on_close`] adds; behind it the verb is [`TimerError::Deadline`]. Each time that the end
+    /// is planned again has as long. A tick has its own deadline, 5 s.
+    ///
+    /// On `wasm32` the host bounds what it asks of the application, and this is not looked at.
+    #[must_use]
+    pub fn with_close_ms(mut self, close_ms: u64) -> Self {
+        self.close_ms = close_ms.max(1);
         self
     }
 
@@ -291,6 +306,7 @@ impl fmt::Debug for Tickets {
             .field("ttl_max_ms", &self.ttl_max_ms)
             .field("calls_per_tick", &self.calls_per_tick)
             .field("abort_ms", &self.abort_ms)
+            .field("close_ms", &self.close_ms)
             .finish_non_exhaustive()
     }
 }

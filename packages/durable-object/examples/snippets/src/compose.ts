@@ -13,6 +13,7 @@ export class Room extends DurableObject {
   }
 
   #close(reason: string): void {
+    this.ctx.storage.sql.exec("CREATE TABLE IF NOT EXISTS closed (reason TEXT)");
     this.ctx.storage.sql.exec("INSERT INTO closed VALUES (?)", reason);
   }
 }

@@ -90,11 +90,12 @@ impl<'a> RelayRun<'a> {
 
     async fn work(&mut self, group: Group) {
         let outbox = self.ran.summary.outbox.clone();
+        let last_sequence = self.ran.state().last_sequence;
         let deadline = Duration::from_millis(self.relay.options.call_deadline_ms);
         let target = Target::new(
             &*self.relay.store,
             (self.runtime, deadline),
-            (self.ctx.partition(), &outbox),
+            (self.ctx.partition(), &outbox, last_sequence),
             &group.target,
         );
         let end = if group.items.is_empty() {

@@ -75,6 +75,8 @@ pub(super) struct Target<'a> {
     pub(super) deadline: Duration,
     pub(super) partition: &'a Partition,
     watermark: Key,
+    /// The last sequence of the outbox: no watermark is beyond it.
+    last_sequence: u64,
     reread: bool,
 }
 
@@ -82,7 +84,7 @@ impl<'a> Target<'a> {
     pub(super) fn new(
         store: &'a dyn NamespaceStore,
         (runtime, deadline): (&'a Runtime, Duration),
-        (source, outbox): (&Partition, &OutboxName),
+        (source, outbox, last_sequence): (&Partition, &OutboxName, u64),
         partition: &'a Partition,
     ) -> Self {
         let source = source.as_bytes();
@@ -93,6 +95,7 @@ impl<'a> Target<'a> {
             deadline,
             partition,
             watermark: WATERMARK.key(&[&len.to_be_bytes(), source, outbox.as_bytes()]),
+            last_sequence,
             reread: false,
         }
     }
@@ -168,7 +171,17 @@ impl<'a> Target<'a> {
 
     async fn read(&self) -> Result<Observed<Watermark>, HandlerError> {
         let read = Observed::read(self.store, self.partition, self.watermark.clone());
-        self.within(async { Ok(read.await?) }).await
+        let mark: Observed<Watermark> = self.within(async { Ok(read.await?) }).await?;
+        // Taken at its word it would swallow every message up to it: its target waits instead.
+        let is_beyond = mark
+            .row
+            .is_some_and(|mark| mark.sequence > self.last_sequence);
+        if is_beyond && !planted(Mutant::RelayTrustsWatermark) {
+            return Err(HandlerError::new(
+                "the watermark is beyond the last outcome of its outbox",
+            ));
+        }
+        Ok(mark)
     }
 
     /// Applies a batch: true if it is there, false if the watermark has moved and is to be read again,
