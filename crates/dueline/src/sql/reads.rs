@@ -12,14 +12,13 @@ use crate::store::{
 /// Bytes of keys and values after which a page of a scan ends, whatever limit was asked for.
 const SCAN_PAGE_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 
-/// The partition read last and its id: a tick reads one partition many times. It is valid within one
-/// snapshot, to be cleared whenever that ends; for who is alone at the database, until a transaction
-/// [changes partitions](crate::sql::MemoryChange::changes_partitions).
+/// The partition read last and its id, valid within one snapshot: a tick reads one partition many
+/// times. Clear it whenever the snapshot ends.
 #[derive(Debug, Default)]
 pub struct PartitionMemo(RefCell<Option<(Partition, Option<i64>)>>);
 
 impl PartitionMemo {
-    /// Forgets what was read.
+    /// Forgets what the ended snapshot showed.
     pub fn clear(&self) {
         self.0.replace(None);
     }
