@@ -14,6 +14,7 @@ const main :Workerd.Worker = (
   modules = [
     (name = "main", esModule = embed "../../dist-examples/seat-hold/src/index.js"),
     (name = "@dueline/durable-object", esModule = embed "../../dist/index.js"),
+    (name = "@dueline/alarm-handler.js", esModule = embed "../../dist/alarm-handler.js"),
     (name = "@dueline/base-timer-object.js", esModule = embed "../../dist/base-timer-object.js"),
     (name = "@dueline/base-timers.js", esModule = embed "../../dist/base-timers.js"),
     (name = "@dueline/checks.js", esModule = embed "../../dist/checks.js"),
@@ -24,6 +25,7 @@ const main :Workerd.Worker = (
     (name = "@dueline/handlers.js", esModule = embed "../../dist/handlers.js"),
     (name = "@dueline/host.js", esModule = embed "../../dist/host.js"),
     (name = "@dueline/instance.js", esModule = embed "../../dist/instance.js"),
+    (name = "@dueline/json.js", esModule = embed "../../dist/json.js"),
     (name = "@dueline/kept-effects.js", esModule = embed "../../dist/kept-effects.js"),
     (name = "@dueline/log.js", esModule = embed "../../dist/log.js"),
     (name = "@dueline/opened.js", esModule = embed "../../dist/opened.js"),
