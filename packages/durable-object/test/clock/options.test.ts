@@ -182,7 +182,7 @@ const OF_A_CALL: Record<string, [call: (timers: Verbs) => Promise<unknown>, word
   "a limit in the singular": [(timers) => timers.quotas.charge("calls", [1], { limit: [1] } as never), /no option `limit`; there are limits, effects/],
   "a misspelt commit": [(timers) => timers.reservations.commit("a", { serial: "1", effect: run } as never), /no option `effect`/],
   "a misspelt payload": [(timers) => timers.outboxes.append("mail", [{ id: "a", paylaod: 1 } as never]), /no option `paylaod`/],
-  "a long id": [(timers) => timers.outboxes.append("mail", [{ id: "x".repeat(129) }]), /at most 128 bytes .* a hash of its `occurrenceId`/],
+  "a long id": [(timers) => timers.outboxes.append("mail", [{ id: "x".repeat(129) }]), /at most 128 bytes .* of the `occurrenceId` of a timer with a long name, a hash of it/],
   "a misspelt place": [(timers) => timers.gated.add("a", [{ Place: "p", key: "k" } as never]), /no option `Place`/],
 };
 
