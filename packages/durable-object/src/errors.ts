@@ -191,7 +191,7 @@ export function inWords(value: unknown): string {
         return String(value);
     }
   } catch {
-    return `a ${typeof value}`;
+    return typeof value === "object" ? "an object" : `a ${typeof value}`;
   }
 }
 

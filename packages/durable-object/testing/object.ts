@@ -1,5 +1,5 @@
 import { TestAlarm, type ServedAlarm } from "./alarm.js";
-import type { TestClock } from "./clock.js";
+import { TestClock } from "./clock.js";
 import { openDatabase, TestSql, type Value } from "./sql.js";
 import { TestState } from "./state.js";
 
@@ -51,6 +51,9 @@ export class TestObject<T extends object, Env = unknown> {
     made: ObjectClass<T, Env>,
     options: TestObjectOptions<Env> = {},
   ): Promise<TestObject<T, Env>> {
+    if (!(clock instanceof TestClock) || typeof made !== "function") {
+      throw new TypeError("TestObject.open takes the clock of TestClock.install() and the class of the object");
+    }
     const object = new TestObject(clock, made, options, new TestSql(await openDatabase()));
     await object.restart();
     return object;

@@ -64,3 +64,9 @@ it("an object that had no timers gets them", async () => {
   assert.deepEqual(ran, ["young"]);
   assert.deepEqual(after.sql("SELECT * FROM notes"), []);
 });
+
+it("what is no clock, or no class, is said to be none", async () => {
+  const words = /TestObject\.open takes the clock of TestClock\.install\(\) and the class/;
+  await assert.rejects(TestObject.open(First as never, undefined as never), words);
+  await assert.rejects(TestObject.open(clock, undefined as never), words);
+});
