@@ -7,12 +7,12 @@ use std::sync::Arc;
 use dueline::runtime::Clock;
 use dueline::sql::{RowSink, SqlConn, SqlParam, SqlRow, with_table_prefix};
 use dueline::store::StoreError;
-use js_sys::{Array, JsString, Object, Uint8Array};
+use js_sys::{Array, JsString, Uint8Array};
 use wasm_bindgen::prelude::*;
 
 use crate::errors::{store_error, unavailable};
 use crate::literals::Literals;
-use crate::platform::{Cursor, Sql};
+use crate::platform::{Cursor, Sql, last_thrown, next_rows, write_key, write_row};
 
 /// In front of the names of the engine's tables: the object's application has tables too.
 const PREFIX: &str = "dueline_";
@@ -74,21 +74,21 @@ impl SqlConn for Connection<'_> {
     fn execute(&self, sql: &'static str, params: &[SqlParam<'_>]) -> Result<u64, StoreError> {
         // Rows of indexes are counted with those of tables. Whoever asks wants to know whether a row
         // with a key was there, and each of those tables is one tree.
-        let done = match *params {
-            [SqlParam::Int(number), SqlParam::Blob(key)] => {
-                self.sql.exec_key(&statement(sql), exact(number)?, key)
+        let written = match *params {
+            [SqlParam::Int(part), SqlParam::Blob(key)] => {
+                write_key(self.sql, &statement(sql), exact(part)?, key)
             }
             [
-                SqlParam::Int(number),
+                SqlParam::Int(part),
                 SqlParam::Blob(key),
                 SqlParam::Blob(value),
-            ] => self
-                .sql
-                .exec_entry(&statement(sql), exact(number)?, key, value),
-            _ => return Ok(self.run(sql, params)?.rows_written() as u64),
+            ] => write_row(self.sql, &statement(sql), exact(part)?, key, value),
+            _ => self.run(sql, params)?.rows_written(),
         };
-        let done = done.map_err(|error| store_error(&error))?;
-        Ok(done.rows_written() as u64)
+        if written < 0.0 {
+            return Err(store_error(&last_thrown()));
+        }
+        Ok(written as u64)
     }
 
     fn query(
@@ -97,16 +97,18 @@ impl SqlConn for Connection<'_> {
         params: &[SqlParam<'_>],
         row: &mut RowSink<'_>,
     ) -> Result<(), StoreError> {
-        let rows = self.run(sql, params)?;
+        let cursor = self.run(sql, params)?;
         loop {
-            let next = rows.next().map_err(|error| store_error(&error))?;
-            if next.done() {
-                return Ok(());
+            let page = next_rows(&cursor).map_err(|error| store_error(&error))?;
+            let (is_last, mut rows) = page.split_first().ok_or_else(unreadable)?;
+            while !rows.is_empty() {
+                let (found, behind) = sized(rows).ok_or_else(unreadable)?;
+                rows = behind;
+                if row(&Found(found))? == ControlFlow::Break(()) {
+                    return Ok(());
+                }
             }
-            let found = Found(Object::values(&next.value().unchecked_into()));
-            if row(&found)? == ControlFlow::Break(()) {
-                // Most such queries have one row: one step more ends the statement.
-                let _ = rows.next();
+            if *is_last != 0 {
                 return Ok(());
             }
         }
@@ -126,27 +128,65 @@ impl SqlConn for Connection<'_> {
 }
 
 /// The columns of a row in their order, which is that of a row's properties: none has the name of a number
-/// beside others.
-struct Found(Array);
+/// beside others. As `nextRows` packs them.
+struct Found<'a>(&'a [u8]);
 
-impl SqlRow for Found {
+/// A column as it is packed.
+enum Column<'a> {
+    Number(f64),
+    Bytes(&'a [u8]),
+    Other,
+}
+
+/// What stands behind its own length, and the rest.
+fn sized(packed: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = packed.split_first_chunk::<4>()?;
+    rest.split_at_checked(u32::from_le_bytes(*length) as usize)
+}
+
+fn first_column(packed: &[u8]) -> Option<(Column<'_>, &[u8])> {
+    let (mark, rest) = packed.split_first()?;
+    match mark {
+        0 => {
+            let (number, rest) = rest.split_first_chunk::<8>()?;
+            Some((Column::Number(f64::from_le_bytes(*number)), rest))
+        }
+        1 => {
+            let (bytes, rest) = sized(rest)?;
+            Some((Column::Bytes(bytes), rest))
+        }
+        _ => Some((Column::Other, rest)),
+    }
+}
+
+fn unreadable() -> StoreError {
+    StoreError::corrupt("the rows of a statement could not be read")
+}
+
+impl<'a> Found<'a> {
+    fn column(&self, index: usize) -> Option<Column<'a>> {
+        let mut packed = self.0;
+        for _ in 0..index {
+            packed = first_column(packed)?.1;
+        }
+        first_column(packed).map(|(column, _)| column)
+    }
+}
+
+impl SqlRow for Found<'_> {
     fn int(&self, column: usize) -> Result<i64, StoreError> {
-        let number = self.0.get(index(column)).as_f64();
-        match number {
-            Some(number) if number.fract() == 0.0 && number.abs() <= EXACT_MAX => Ok(number as i64),
+        match self.column(column) {
+            Some(Column::Number(number)) if number.fract() == 0.0 && number.abs() <= EXACT_MAX => {
+                Ok(number as i64)
+            }
             _ => Err(StoreError::corrupt("a stored number is none")),
         }
     }
 
     fn blob(&self, column: usize) -> Result<Cow<'_, [u8]>, StoreError> {
-        let value = self.0.get(index(column));
-        if !value.is_instance_of::<js_sys::ArrayBuffer>() {
-            return Err(StoreError::corrupt("stored bytes are none"));
+        match self.column(column) {
+            Some(Column::Bytes(bytes)) => Ok(Cow::Borrowed(bytes)),
+            _ => Err(StoreError::corrupt("stored bytes are none")),
         }
-        Ok(Cow::Owned(Uint8Array::new(&value).to_vec()))
     }
-}
-
-fn index(column: usize) -> u32 {
-    u32::try_from(column).unwrap_or(u32::MAX)
 }

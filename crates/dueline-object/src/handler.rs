@@ -45,12 +45,7 @@ impl<'h> Run<'h> {
     }
 
     /// Hands a timer to its handler, or with a call's output to what settles it.
-    fn hand_over(
-        &self,
-        timer: &DueTimer,
-        now_ms: u64,
-        output: Option<&JsValue>,
-    ) -> Result<JsValue, JsValue> {
+    fn hand_over(&self, timer: &DueTimer, now_ms: u64, output: Option<&JsValue>) -> f64 {
         let (host, kind, run) = (self.host, timer.kind().0, self.number);
         let (reference, payload) = (timer.reference().as_ref(), timer.payload().as_ref());
         let is_named = timer.is_named();
@@ -110,8 +105,14 @@ impl HostHandler {
         output: Option<&JsValue>,
     ) -> Result<Said, HandlerError> {
         let mut run = Run::new(&self.host);
-        let returned = run.hand_over(timer, ctx.now_ms(), output);
-        run.answer(returned).await.map(Said::from)
+        let effects = run.hand_over(timer, ctx.now_ms(), output);
+        // Most timers are done at once.
+        if effects >= 0.0 {
+            run.is_over = true;
+            return Ok(Said::done(effects));
+        }
+        let said = self.host.said();
+        run.answer(Ok(said)).await.map(Said::from)
     }
 }
 

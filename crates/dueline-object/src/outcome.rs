@@ -26,12 +26,19 @@ pub(crate) enum Said {
     More(Outcome),
 }
 
+impl Said {
+    /// With the effects of this number, or 0 without any.
+    pub(crate) fn done(effects: f64) -> Self {
+        Self::Done {
+            effects: (effects > 0.0).then_some(effects),
+        }
+    }
+}
+
 impl From<JsValue> for Said {
     fn from(said: JsValue) -> Self {
         match said.as_f64() {
-            Some(effects) => Self::Done {
-                effects: (effects > 0.0).then_some(effects),
-            },
+            Some(effects) => Self::done(effects),
             None => Self::More(said.unchecked_into()),
         }
     }

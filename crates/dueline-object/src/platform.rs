@@ -1,6 +1,6 @@
 //! The platform and the host as they are imported.
 
-use js_sys::{Array, IteratorNext, JsString, Promise, Uint8Array};
+use js_sys::{Array, JsString, Promise, Uint8Array};
 use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
@@ -37,34 +37,11 @@ extern "C" {
     #[wasm_bindgen(method, catch, variadic)]
     pub fn exec(this: &Sql, statement: &JsString, bindings: &Array) -> Result<Cursor, JsValue>;
 
-    /// Without rows, and with bytes that stay where they are: the platform has read them when it returns.
-    #[wasm_bindgen(method, catch, js_name = exec)]
-    pub fn exec_key(
-        this: &Sql,
-        statement: &JsString,
-        number: f64,
-        key: &[u8],
-    ) -> Result<Cursor, JsValue>;
-
-    #[wasm_bindgen(method, catch, js_name = exec)]
-    pub fn exec_entry(
-        this: &Sql,
-        statement: &JsString,
-        number: f64,
-        key: &[u8],
-        value: &[u8],
-    ) -> Result<Cursor, JsValue>;
-
     #[wasm_bindgen(method, catch, getter, js_name = databaseSize)]
     pub fn database_size(this: &Sql) -> Result<f64, JsValue>;
 
     /// What `exec` returns.
     pub type Cursor;
-
-    /// The next row by its columns' names: a cursor is its own iterator. That of `raw` would be one more object
-    /// that the platform has to collect.
-    #[wasm_bindgen(method, catch)]
-    pub fn next(this: &Cursor) -> Result<IteratorNext, JsValue>;
 
     #[wasm_bindgen(method, getter, js_name = rowsWritten)]
     pub fn rows_written(this: &Cursor) -> f64;
@@ -83,9 +60,9 @@ extern "C" {
     /// would cost a call for each of them. `run` is the number of this run. The bytes stay where they are: the
     /// host copies what it wants to keep.
     ///
-    /// Returns what was said, or a promise of it: a number if the timer is done, that of its effects or 0
-    /// without any; else an [`Outcome`]. A failed handler is an outcome too.
-    #[wasm_bindgen(method, catch)]
+    /// Returns the number of the effects, or 0 without any, if the timer is done; else -1, and what was said is
+    /// to be asked for. Never throws: a failed handler is an outcome too.
+    #[wasm_bindgen(method)]
     #[allow(clippy::too_many_arguments, reason = "see above")]
     pub fn run(
         this: &Host,
@@ -99,11 +76,11 @@ extern "C" {
         attempt: u32,
         generation: u64,
         last_error: Option<&str>,
-    ) -> Result<JsValue, JsValue>;
+    ) -> f64;
 
     /// Decides what becomes of a timer whose call has come back with this. The rest as of
     /// [`run`](Host::run).
-    #[wasm_bindgen(method, catch)]
+    #[wasm_bindgen(method)]
     #[allow(clippy::too_many_arguments, reason = "see above")]
     pub fn settle(
         this: &Host,
@@ -118,15 +95,23 @@ extern "C" {
         attempt: u32,
         generation: u64,
         last_error: Option<&str>,
-    ) -> Result<JsValue, JsValue>;
+    ) -> f64;
+
+    /// What was said of the last run: an [`Outcome`], or a promise of it or of a number as above.
+    #[wasm_bindgen(method)]
+    pub fn said(this: &Host) -> JsValue;
 
     /// A run is over for the engine: at its deadline, or cut.
     #[wasm_bindgen(method)]
     pub fn abandon(this: &Host, run: f64);
 
-    /// Does the effects of this number; returns why it could not, if it could not.
-    #[wasm_bindgen(method, catch)]
-    pub fn effect(this: &Host, number: f64) -> Result<Option<String>, JsValue>;
+    /// Does the effects of this number. If it could not, why is to be asked for. Never throws.
+    #[wasm_bindgen(method)]
+    pub fn effect(this: &Host, number: f64) -> bool;
+
+    /// Why the last effects could not be done.
+    #[wasm_bindgen(method)]
+    pub fn refusal(this: &Host) -> String;
 
     /// The record of what was scheduled.
     #[wasm_bindgen(method)]
@@ -245,4 +230,25 @@ extern "C" {
 
     #[wasm_bindgen(method, getter, js_name = isAfterTrap)]
     pub fn is_after_trap(this: &ObjectSettings) -> bool;
+}
+
+// By the address of the module's script, beside whose folder it lies.
+#[wasm_bindgen(raw_module = "../core-sql.js")]
+extern "C" {
+    /// Runs a statement for a row's key. Rows written, or -1 if it threw. The bytes stay where they are: the
+    /// platform has read them when it returns.
+    #[wasm_bindgen(js_name = writeKey)]
+    pub fn write_key(sql: &Sql, statement: &JsString, part: f64, key: &[u8]) -> f64;
+
+    /// The same for a row.
+    #[wasm_bindgen(js_name = writeRow)]
+    pub fn write_row(sql: &Sql, statement: &JsString, part: f64, key: &[u8], value: &[u8]) -> f64;
+
+    /// What such a statement threw.
+    #[wasm_bindgen(js_name = lastThrown)]
+    pub fn last_thrown() -> JsValue;
+
+    /// The next rows of a cursor, one behind the other.
+    #[wasm_bindgen(catch, js_name = nextRows)]
+    pub fn next_rows(cursor: &Cursor) -> Result<Vec<u8>, JsValue>;
 }

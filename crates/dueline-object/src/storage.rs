@@ -14,7 +14,7 @@ use wasm_bindgen::JsValue;
 use wasm_bindgen_futures::JsFuture;
 
 use crate::connection::Connection;
-use crate::errors::{store_error, text_of, unavailable};
+use crate::errors::{store_error, unavailable};
 use crate::platform::{Host, Sql, Storage};
 
 /// The database of one object.
@@ -128,10 +128,9 @@ impl ObjectStorage for PlatformStorage {
     }
 
     fn effect(&self, number: u64, _: &dyn SqlConn) -> Result<(), String> {
-        match self.host.effect(number as f64) {
-            Ok(None) => Ok(()),
-            Ok(Some(refused)) => Err(refused),
-            Err(thrown) => Err(text_of(&thrown)),
+        if self.host.effect(number as f64) {
+            return Ok(());
         }
+        Err(self.host.refusal())
     }
 }

@@ -149,6 +149,13 @@ pub(crate) const ELSEWHERE: &[Elsewhere] = &[
         "whole",
         "two_of_one_name_are_none",
     ),
+    // No world has an application that takes back what was committed.
+    Elsewhere::new(
+        Mutant::WriterNeverDoubts,
+        "dueline-worker",
+        "taking_back",
+        "whatever_an_application_takes_back_every_timer_that_is_left_fires",
+    ),
     // Files and their locks, and the server.
     Elsewhere::new(
         Mutant::LockLeftToItsFile,

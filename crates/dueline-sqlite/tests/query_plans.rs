@@ -91,7 +91,7 @@ fn the_wakes_of_a_kind_are_sought_by_time_and_partition() {
     let store = home.open();
     let statement = STATEMENTS
         .iter()
-        .find(|text| text.contains("LEFT JOIN part"))
+        .find(|text| text.contains("COALESCE(p.name"))
         .unwrap();
     let lines = plan(&home.stranger(), statement);
     assert!(

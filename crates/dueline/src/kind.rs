@@ -74,6 +74,15 @@ impl KindSet {
         self.0 == [0; 4]
     }
 
+    /// The number behind that of the last kind; 0 if no kind is in the set.
+    pub(crate) fn end(&self) -> u16 {
+        let ends = (1_u16..).zip(&self.0).map(|(words, word)| match word {
+            0 => 0,
+            word => words * 64 - word.leading_zeros() as u16,
+        });
+        ends.max().unwrap_or(0)
+    }
+
     /// The kinds of the set in ascending order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = TimerKind> + '_ {
         (0..=u8::MAX)
@@ -95,5 +104,20 @@ impl FromIterator<TimerKind> for KindSet {
 impl fmt::Debug for KindSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_ends_behind_its_last_kind() {
+        assert_eq!(KindSet::new().end(), 0);
+        assert_eq!(KindSet::all().end(), 256);
+        for kind in 0..=u8::MAX {
+            let set: KindSet = [TimerKind(kind), TimerKind(kind / 2)].into_iter().collect();
+            assert_eq!(set.end(), u16::from(kind) + 1);
+        }
     }
 }

@@ -308,6 +308,8 @@ mutants! {
     AlarmPutOffForUnknown = "alarm-put-off-for-unknown",
     /// Of a whole that does not commit nothing does (`ObjectStore::apply_whole`).
     WholeKeepsItsFront = "whole-keeps-its-front",
+    /// What a doubted writer remembers is looked at again before it is used (`Writer::doubted`).
+    WriterNeverDoubts = "writer-never-doubts",
     /// After a commit in doubt nothing is read before another has settled it (DESIGN: "the
     /// outcome is not known").
     PlainReadAfterFailedCommit = "plain-read-after-failed-commit",

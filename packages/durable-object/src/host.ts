@@ -1,6 +1,7 @@
 import { dueOf, isThenable, nameOf, optionsOf, span } from "./checks.js";
 import { asName, DuelineError, inWords, textOf } from "./errors.js";
 import type { Detached, DueTimer, Inline } from "./handlers.js";
+import type { BuiltIn, Hook, Keep } from "./hooks.js";
 import type { Instance } from "./instance.js";
 import { checkedEffects, KeptEffects } from "./kept-effects.js";
 import type { Log } from "./log.js";
@@ -40,45 +41,6 @@ interface CoreOutcome {
 /** What was said of a run. A timer that is just done is the number of its effects, 0 without any. */
 type CoreSaid = number | CoreOutcome;
 
-/** Keeps effects that a hook returned, if it did, for the commit that goes with its answer: their number, or 0. */
-export type Keep = (effects: unknown) => number;
-
-/**
- * A function that a built-in kind asks. What it answers is for the core; effects of the application it keeps.
- * `running` is whether the engine still waits for what it promised. What it throws is told to the log; `failed` tells
- * of a failure that is an answer.
- */
-export type Hook = (argument: unknown, keep: Keep, running: Running, failed: (thrown: unknown) => void) => unknown;
-
-/** What a person is told of a hook that failed. */
-export interface About {
-  /** The kind that asked, as `$ticket_expiry`. */
-  readonly kind: string;
-  readonly hook: string;
-  readonly name: string;
-  readonly sequence?: number;
-  /** Whether a run of a timer fails with it. */
-  readonly failsRun: boolean;
-}
-
-/** The built-in kinds of an object. */
-export interface BuiltIn {
-  /** As the core reads them. */
-  readonly settings: object;
-  /** What they ask, by its name. */
-  readonly hooks: Record<string, Hook>;
-  /** How long one may take, in milliseconds, if that is said. An alarm waits for none longer than the engine does. */
-  readonly deadlines: Readonly<Record<string, number>>;
-  /** Their numbers, by the names under which they are shown, whether the object has them or not. */
-  readonly kinds: Readonly<Record<string, number>>;
-  /** The numbers of those that it has. */
-  readonly handled: ReadonlySet<number>;
-  /** What is said of a hook by its name and argument, if it fails. */
-  readonly about: (hook: string, argument: unknown) => About | undefined;
-  /** What they have the core commit with what becomes of a timer. */
-  readonly together: (together: object) => { readonly outbox?: readonly unknown[] };
-}
-
 /** What the core waits for. */
 interface Awaited {
   readonly running: Running;
@@ -112,6 +74,9 @@ export class ObjectHost {
   readonly #runs = new Map<number, Run>();
   readonly #asked = new Map<number, Asked>();
   readonly #log: Log;
+  /** What the core has yet to ask for. */
+  #said: unknown;
+  #refusal: string | undefined;
   readonly #sleeps = new Map<Promise<void>, { readonly timer: ReturnType<typeof setTimeout>; readonly wake: () => void }>();
 
   constructor(instance: Instance, identity: string, builtIn: BuiltIn | undefined, log: Log) {
@@ -169,23 +134,46 @@ export class ObjectHost {
 
   // What the core calls.
 
-  // A handler that is not asynchronous gets no promise: it would cost more than everything else.
-  run(...timer: CoreTimer): CoreSaid | Promise<CoreSaid> {
-    return this.#running(timer, (run) => {
-      const { kind } = run.kind;
-      if (kind.call === undefined) {
-        return then(kind.run(run.due), (returned) => this.#outcome(run, returned));
-      }
-      return then(kind.call(run.due), (output) => ({ said: "output", output }));
-    });
+  // A handler that is not asynchronous gets no promise, and what most runs say is a number: anything else would cost
+  // more than everything else.
+
+  /** The number of the effects of a timer that is done, or 0 without any; -1 for the rest, which is {@link said}. */
+  run(timer: CoreTimer): number {
+    return this.#told(
+      this.#running(timer, (run) => {
+        const { kind } = run.kind;
+        if (kind.call === undefined) {
+          return then(kind.run(run.due), (returned) => this.#outcome(run, returned));
+        }
+        return then(kind.call(run.due), (output) => ({ said: "output", output }));
+      }),
+    );
   }
 
-  settle(output: unknown, ...timer: CoreTimer): CoreSaid | Promise<CoreSaid> {
-    return this.#running(timer, (run) => {
-      const { kind } = run.kind;
-      const settle = kind.call === undefined ? undefined : kind.settle;
-      return then(settle?.(run.due, output as never), (returned) => this.#outcome(run, returned));
-    });
+  /** As {@link run}, of a timer whose call has brought this. */
+  settle(output: unknown, timer: CoreTimer): number {
+    return this.#told(
+      this.#running(timer, (run) => {
+        const { kind } = run.kind;
+        const settle = kind.call === undefined ? undefined : kind.settle;
+        return then(settle?.(run.due, output as never), (returned) => this.#outcome(run, returned));
+      }),
+    );
+  }
+
+  /** What was said of the last run. */
+  said(): unknown {
+    const said = this.#said;
+    this.#said = undefined;
+    return said;
+  }
+
+  #told(said: CoreSaid | Promise<CoreSaid>): number {
+    if (typeof said === "number") {
+      return said;
+    }
+    this.#said = said;
+    return -1;
   }
 
   abandon(run: number): void {
@@ -208,8 +196,14 @@ export class ObjectHost {
     found.release?.();
   }
 
-  effect(number: number): string | undefined {
-    return this.#effects.do(number);
+  /** Does effects. Whether they are done; if not, {@link refusal} says why. */
+  effect(number: number): boolean {
+    this.#refusal = this.#effects.do(number);
+    return this.#refusal === undefined;
+  }
+
+  refusal(): string {
+    return this.#refusal ?? "";
   }
 
   ask(hook: string, argument: unknown, verb: number | undefined, run: number): unknown {
@@ -229,7 +223,7 @@ export class ObjectHost {
       if (typeof effects !== "function") {
         throw new DuelineError("bad_outcome", `\`${hook}\` returned neither nothing nor effects`);
       }
-      return this.#effects.keep(hook, checkedEffects(hook, effects), { verb, run: of });
+      return this.#effects.keep(hook, checkedEffects(hook, effects), verb, of);
     };
     try {
       const asked = this.#hooks[hook];
@@ -298,8 +292,7 @@ export class ObjectHost {
 
   /** Runs a handler; every error of it is an outcome. */
   #running(timer: CoreTimer, handle: (run: Run) => CoreSaid | Promise<CoreSaid>): CoreSaid | Promise<CoreSaid> {
-    const [number, id, , , stored] = timer;
-    const kind = this.#kinds.get(number);
+    const kind = this.#kinds.get(timer[0]);
     if (kind === undefined) {
       return { said: "failed", reason: "the kind has no handler" };
     }
@@ -307,7 +300,7 @@ export class ObjectHost {
     let payload: unknown;
     let isDecoded = false;
     try {
-      payload = decodePayload(stored);
+      payload = decodePayload(timer[4]);
       isDecoded = true;
       payload = kind.kind.parse === undefined ? payload : kind.kind.parse(payload);
     } catch (thrown) {
@@ -332,7 +325,7 @@ export class ObjectHost {
       if (!(said instanceof Promise)) {
         return said;
       }
-      return this.#unlessLost(said.catch(failed), this.#runs, id, run);
+      return this.#unlessLost(said.catch(failed), this.#runs, timer[1], run);
     } catch (thrown) {
       return failed(thrown);
     }
@@ -360,7 +353,7 @@ export class ObjectHost {
       return 0;
     }
     if (typeof returned === "function") {
-      return this.#together(run, { effects: returned as Effects }).effects ?? 0;
+      return this.#effects.keep(run.kind.name, checkedEffects(run.kind.name, returned), undefined, run);
     }
     if (!(returned instanceof Outcome)) {
       throw new DuelineError(
@@ -412,9 +405,8 @@ export class ObjectHost {
     if (schedules.some(({ kind: other, reference, isNamed }) => isNamed && reference === name && other === number)) {
       throw new DuelineError("invalid", "a handler does not schedule or cancel the timer that it handles: return `reschedule`");
     }
-    const given = dead === undefined ? {} : { dead };
     return {
-      ...(effects === undefined ? {} : { effects: this.#effects.keep(kind, checkedEffects(kind, effects), { run, ...given }) }),
+      ...(effects === undefined ? {} : { effects: this.#effects.keep(kind, checkedEffects(kind, effects), undefined, run, dead) }),
       ...(schedules.length === 0 ? {} : { schedules: packed(schedules) }),
       ...told,
     };

@@ -2,21 +2,16 @@ import { isThenable } from "./checks.js";
 import { DuelineError, inWords, textOf } from "./errors.js";
 import { answerOf, type Effects } from "./outcomes.js";
 
-/** Whose effects they are. */
-interface Whose<R> {
-  /** The number of the verb that they are committed by; none if that is the alarm. */
-  readonly verb?: number | undefined;
-  /** The run that returned them. */
-  readonly run?: R;
-  /** Why its timer is given up with them, if it is. */
-  readonly dead?: string;
-}
-
 /** Effects that wait for their commit. */
-interface Kept<R> extends Omit<Whose<R>, "verb"> {
+interface Kept<R> {
   readonly kind: string;
   readonly effects: Effects;
+  /** The verb that they are committed by; none if that is the alarm. */
   readonly verb: Verb | undefined;
+  /** The run that returned them. */
+  readonly run: R | undefined;
+  /** Why its timer is given up with them, if it is. */
+  readonly dead: string | undefined;
 }
 
 /** Is told what became of a run's effects. */
@@ -55,15 +50,18 @@ export class KeptEffects<R> {
     return this.#isBusy;
   }
 
-  /** Keeps effects for a commit of the alarm, or of a verb. */
-  keep(kind: string, effects: Effects, { verb, ...whose }: Whose<R>): number {
+  /**
+   * Keeps effects for a commit of the alarm, or of the verb of a number: what a run returned, and why its timer is given
+   * up with them, if it is.
+   */
+  keep(kind: string, effects: Effects, verb?: number, run?: R, dead?: string): number {
     const of = verb === undefined ? undefined : this.#verbs.get(verb);
     if (verb !== undefined && of === undefined) {
       // The verb is over: nobody would forget them.
       return 0;
     }
     this.#last += 1;
-    this.#kept.set(this.#last, { kind, effects, verb: of, ...whose });
+    this.#kept.set(this.#last, { kind, effects, verb: of, run, dead });
     of?.numbers.push(this.#last);
     return this.#last;
   }
@@ -73,7 +71,7 @@ export class KeptEffects<R> {
     const number = this.#last + 1;
     const verb: Verb = { numbers: [] };
     this.#verbs.set(number, verb);
-    this.keep(kind, effects, { verb: number });
+    this.keep(kind, effects, number);
     try {
       return await run(number);
     } catch (error) {

@@ -1,6 +1,6 @@
 import { DuelineError, inWords, textOf } from "./errors.js";
 import type { DueTimer } from "./handlers.js";
-import type { About } from "./host.js";
+import type { About } from "./hooks.js";
 import type { AlarmReport, DeadLetter } from "./types.js";
 
 /** What is said of a timer whose run went wrong. Its payload is not among it. */

@@ -106,18 +106,19 @@ class Due implements DueTimer {
   readonly #running: Running;
 
   constructor(timer: CoreTimer, kind: string, payload: unknown, running: Running, identity: string) {
-    const [number, , lent, isNamed, , dueAt, now, attempt, generation, lastError] = timer;
+    const lent = timer[2];
+    const lastError = timer[9];
     this.kind = kind;
     this.payload = payload;
-    this.dueAt = dueAt;
-    this.now = now;
-    this.attempt = attempt;
-    this.generation = String(generation);
+    this.dueAt = timer[5];
+    this.now = timer[6];
+    this.attempt = timer[7];
+    this.generation = String(timer[8]);
     const reference = decodeName(lent);
     const escaped = UNESCAPED.test(reference) ? reference : encodeURIComponent(reference);
-    this.occurrenceId = `${identity}/${number}/${escaped}/${this.generation}`;
+    this.occurrenceId = `${identity}/${timer[0]}/${escaped}/${this.generation}`;
     this.#running = running;
-    if (isNamed) {
+    if (timer[3]) {
       this.name = reference;
     }
     if (lastError !== undefined) {

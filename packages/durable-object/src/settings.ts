@@ -18,7 +18,8 @@ export interface Settings {
   readonly calls?: number;
   /**
    * How long an alarm stays with what comes due while calls are under way, in milliseconds; 60,000 without it. Behind
-   * it no further call begins, and kinds without calls are served once a second, until the calls have ended.
+   * it only calls begin whose deadlines come before the last of those under way, and what can run is served once a
+   * second, until these have ended.
    */
   readonly stay?: number;
   /** Most bytes of the object's database; puts beyond it are refused as `full`. None without it. */

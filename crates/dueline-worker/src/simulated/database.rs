@@ -20,6 +20,7 @@ const WAKES: &str = "SELECT w.at, w.kind, p.name FROM wake AS w JOIN part AS p O
 pub(super) struct Database {
     connection: Connection,
     clock: Arc<dyn Clock>,
+    statements: Cell<u64>,
     reads: Cell<u64>,
     writes: Cell<u64>,
 }
@@ -31,6 +32,7 @@ impl Database {
         Ok(Self {
             connection,
             clock,
+            statements: Cell::new(0),
             reads: Cell::new(0),
             writes: Cell::new(0),
         })
@@ -62,6 +64,11 @@ impl Database {
         Ok(wakes)
     }
 
+    /// Statements since the start, those of transaction control not among them.
+    pub(super) fn statements(&self) -> u64 {
+        self.statements.get()
+    }
+
     /// Runs one statement of savepoint control.
     pub(super) fn control(&self, sql: &str) -> Result<(), StoreError> {
         let mut statement = self.connection.prepare_cached(sql).map_err(unavailable)?;
@@ -73,6 +80,7 @@ impl Database {
         sql: &'static str,
         params: &[SqlParam<'_>],
     ) -> Result<CachedStatement<'_>, StoreError> {
+        self.statements.set(self.statements.get() + 1);
         let mut statement = self.connection.prepare_cached(sql).map_err(unavailable)?;
         for (index, param) in (1..).zip(params) {
             statement

@@ -105,23 +105,30 @@ impl SimulatedObject {
     /// # Errors
     /// As SQLite says.
     pub fn crash(&mut self, kept: usize, now_ms: u64) -> Result<Vec<TurnRecord>, StoreError> {
-        let records = {
-            let mut inner = self.storage.lock();
-            let alarm_ms = inner.alarm_ms;
-            let inner = &mut *inner;
-            inner.forget();
-            let (records, alarm_ms) = inner.turns.lose_all_but(&inner.database, kept, alarm_ms)?;
-            inner.synced += records.len() as u64;
-            inner.ended = inner.synced;
-            inner.alarm_ms = alarm_ms;
-            inner.deletes_alarm = false;
-            self.durable_alarm_ms = alarm_ms;
-            self.scheduled_ms = alarm_ms;
-            records
-        };
+        let records = self.take_back(kept)?;
         if self.scheduler.is_running() {
             self.scheduler.ended(Some(false), now_ms);
         }
+        Ok(records)
+    }
+
+    /// The turn under way and all un-synced turns but this many of the first are taken back, the alarm with
+    /// them, and the instance lives on: so ends a transaction of its application that is given up.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub fn take_back(&mut self, kept: usize) -> Result<Vec<TurnRecord>, StoreError> {
+        let mut inner = self.storage.lock();
+        let alarm_ms = inner.alarm_ms;
+        let inner = &mut *inner;
+        inner.forget();
+        let (records, alarm_ms) = inner.turns.lose_all_but(&inner.database, kept, alarm_ms)?;
+        inner.synced += records.len() as u64;
+        inner.ended = inner.synced;
+        inner.alarm_ms = alarm_ms;
+        inner.deletes_alarm = false;
+        self.durable_alarm_ms = alarm_ms;
+        self.scheduled_ms = alarm_ms;
         Ok(records)
     }
 

@@ -17,6 +17,8 @@ use crate::storage::{AlarmWrite, ObjectStorage, SqlTask};
 /// What was asked of a storage since its beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StorageCounts {
+    /// Statements, without those that begin and end transactions.
+    pub statements: u64,
     /// Rows that queries returned.
     pub rows_read: u64,
     /// Rows that statements changed.
@@ -114,6 +116,7 @@ impl SimulatedStorage {
         let inner = self.lock();
         let (rows_read, rows_written) = inner.database.rows();
         StorageCounts {
+            statements: inner.database.statements(),
             rows_read,
             rows_written,
             ..inner.counts

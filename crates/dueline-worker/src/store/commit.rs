@@ -89,8 +89,8 @@ impl ObjectStore {
             None => None,
         };
         // A handler that set another alarm is not retried by the platform when it is cut: the mark
-        // takes over what the retry would have said.
-        let marks = alarm.is_some() && state.is_serving && !state.is_marked;
+        // takes over what the retry would have said. An earlier one may have been taken back.
+        let marks = alarm.is_some() && state.is_serving;
         let done = self.commit(&mut state, partition, group, effects, marks, stays);
         if let Some(due_ms) = earliest_ms {
             state.note_put(due_ms);
@@ -216,9 +216,10 @@ impl ObjectStore {
     }
 
     /// Leaves that mark in the turn in which an alarm is restored: the instance may have been made for the
-    /// very alarm that is missed, and takes the place of its retry. If that fails the alarm counts more.
+    /// very alarm that is missed, and takes the place of its retry. If that fails the alarm counts more. One
+    /// that was left before may have been taken back with a transaction of the application.
     pub(super) fn leave_mark(&self, state: &mut State) {
-        if state.is_marked || planted(Mutant::AlarmRestoredUnmarked) {
+        if planted(Mutant::AlarmRestoredUnmarked) {
             return;
         }
         let left = self

@@ -89,8 +89,7 @@ impl NamespaceStore for ObjectStore {
         let mut now_ms = 0;
         let probed = self.storage.read(&mut |conn| {
             now_ms = u64::try_from(conn.now_ms()).unwrap_or(0);
-            let memo = dueline::sql::PartitionMemo::default();
-            dueline::sql::Reads::new(conn, &memo).probe()
+            dueline::sql::Reads::by_name(conn).probe()
         });
         Box::pin(ready(probed.map(|()| now_ms)))
     }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::task::{Context, Poll};
 
 use dueline::store::{LaneWake, Partition, StoreError, Wake};
-use dueline::timers::KindSet;
+use dueline::timers::{KindSet, TimerKind};
 
 use super::ObjectStore;
 use super::state::State;
@@ -55,15 +55,12 @@ impl ObjectStore {
     /// that run here, and now and then for others. Only the first wake of all counts: behind one of a
     /// kind that runs here the next look at the heads is not later than it has to be.
     pub(super) fn alarm_head(&self, state: &mut State) -> Result<Option<u64>, StoreError> {
-        let mut first = None;
-        self.walk(state, &KindSet::all(), u64::MAX, 1, &mut |wake, _| {
-            first = Some(wake);
-            ControlFlow::Break(())
-        })?;
-        let Some(first) = first else { return Ok(None) };
-        let is_known = state.kinds.contains(first.kind);
+        let Some((first_ms, kind)) = self.first_wake(state)? else {
+            return Ok(None);
+        };
+        let is_known = state.kinds.contains(kind);
         if is_known && state.holds.is_empty() {
-            return Ok(Some(first.at_ms));
+            return Ok(Some(first_ms));
         }
         let kinds = state.kinds;
         let head = self.head(state, &kinds)?;
@@ -71,11 +68,33 @@ impl ObjectStore {
             return Ok(head);
         }
         if planted(Mutant::AlarmSpinsForUnknown) {
-            return Ok(Some(first.at_ms));
+            return Ok(Some(first_ms));
         }
         let look_ms = self.runtime.now_ms().saturating_add(UNKNOWN_LOOK_MS);
-        let look_ms = first.at_ms.max(look_ms);
+        let look_ms = first_ms.max(look_ms);
         Ok(Some(head.map_or(look_ms, |head| head.min(look_ms))))
+    }
+
+    /// The first wake of all: its time and its kind.
+    fn first_wake(&self, state: &mut State) -> Result<Option<(u64, TimerKind)>, StoreError> {
+        let (mut first, mut next_kind, mut is_orphan) = (None, 0, false);
+        self.read(|reads| {
+            while let Some(head) = reads.wake_head(next_kind)? {
+                next_kind = u16::from(head.kind.0) + 1;
+                is_orphan |= head.is_orphan;
+                let other = (head.at_ms, head.kind);
+                first = Some(first.map_or(other, |first| other.min(first)));
+            }
+            Ok(())
+        })?;
+        if !is_orphan {
+            return Ok(first);
+        }
+        // One without a partition is passed by, and goes with the next transaction.
+        let found = self.read(|reads| reads.due_wakes(&KindSet::all(), u64::MAX, None, 1))?;
+        state.note_orphans(found.orphans);
+        let first = found.page.wakes.first();
+        Ok(first.map(|wake| (wake.at_ms, wake.kind)))
     }
 
     /// The head of these kinds in a turn of its own, for the handler, which waits for it.

@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dueline::runtime::Runtime;
-use dueline::sql::{PartitionMemo, Reads, SizeLimit, Writer, schema};
+use dueline::sql::{Reads, SizeLimit, Writer, schema};
 use dueline::store::StoreError;
 use dueline::timers::KindSet;
 
@@ -53,7 +53,8 @@ impl ObjectStore {
         }
         let mut opened = None;
         storage.read(&mut |conn| {
-            let writer = Writer::new(conn, size_limit)?;
+            // An object's application can wrap verbs in a transaction of its own, and give it up.
+            let writer = Writer::new(conn, size_limit)?.doubted();
             opened = Some((writer, schema::unclean_mark(conn)?));
             Ok(())
         })?;
@@ -86,8 +87,7 @@ impl ObjectStore {
         let mut answer = None;
         self.storage.read(&mut |conn| {
             let Some(ask) = ask.take() else { return Ok(()) };
-            let memo = PartitionMemo::default();
-            answer = Some(ask(&Reads::new(conn, &memo))?);
+            answer = Some(ask(&Reads::by_name(conn))?);
             Ok(())
         })?;
         answer.ok_or_else(|| StoreError::unavailable("the storage did not read"))

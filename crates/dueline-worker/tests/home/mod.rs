@@ -8,7 +8,7 @@
 
 pub mod handlers;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -36,6 +36,7 @@ pub struct Home {
     pub turns: RefCell<Vec<TurnRecord>>,
     pub partition: Partition,
     runtime: Runtime,
+    is_in_a_transaction: Cell<bool>,
 }
 
 impl Home {
@@ -49,6 +50,7 @@ impl Home {
             object: RefCell::new(object),
             turns: RefCell::default(),
             partition: Partition::new("p").unwrap(),
+            is_in_a_transaction: Cell::new(false),
         }
     }
 
@@ -94,7 +96,16 @@ impl Home {
     pub fn end_turn(&self) {
         let mut object = self.object.borrow_mut();
         object.end_turn().unwrap();
+        if self.is_in_a_transaction.get() {
+            return;
+        }
         self.turns.borrow_mut().extend(object.sync().unwrap());
+    }
+
+    /// Whether turns are within a transaction of the application: they become durable together behind its end,
+    /// or are [taken back](SimulatedObject::take_back).
+    pub fn be_in_a_transaction(&self, is_in_a_transaction: bool) {
+        self.is_in_a_transaction.set(is_in_a_transaction);
     }
 
     /// One turn of a future.

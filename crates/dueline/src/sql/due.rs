@@ -27,6 +27,17 @@ pub struct OrphanWake {
     at: i64,
 }
 
+/// The first wake of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WakeHead {
+    /// The kind of its lane.
+    pub kind: TimerKind,
+    /// When it comes, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// Whether its partition is gone: [`Reads::due_wakes`] passes it by.
+    pub is_orphan: bool,
+}
+
 /// A page of wakes, and wakes without a partition that it skipped.
 #[derive(Clone, Debug, Default)]
 pub struct DueWakes {
@@ -99,9 +110,12 @@ impl Reads<'_> {
         let mut orphans = Vec::new();
         let mut until = column(until_ms);
         let mut next_kind = 0;
-        while let Some(kind) = self.next_kind(next_kind)? {
-            next_kind = i64::from(kind) + 1;
-            if !kinds.contains(TimerKind(kind)) {
+        while next_kind < kinds.end()
+            && let Some(head) = self.wake_head(next_kind)?
+        {
+            let kind = head.kind.0;
+            next_kind = u16::from(kind) + 1;
+            if !kinds.contains(head.kind) || column(head.at_ms) > until {
                 continue;
             }
             let start = start_of(kind, cursor, cursor_part);
@@ -130,14 +144,27 @@ impl Reads<'_> {
         })
     }
 
-    /// The first kind at or behind this one that has a wake.
-    fn next_kind(&self, from: i64) -> Result<Option<u8>, StoreError> {
-        match first_int(self.conn, sql::WAKE_NEXT_KIND, &[SqlParam::Int(from)])? {
-            None => Ok(None),
-            Some(kind) => u8::try_from(kind)
-                .map(Some)
-                .map_err(|_| StoreError::corrupt("a stored wake has a kind above 255")),
-        }
+    /// The first wake of the first kind at or behind this one that has one.
+    ///
+    /// # Errors
+    /// As the host maps them; `Corrupt` for a wake that nobody can have set.
+    pub fn wake_head(&self, from_kind: u16) -> Result<Option<WakeHead>, StoreError> {
+        let mut found = None;
+        let params = [SqlParam::Int(i64::from(from_kind))];
+        self.conn.query(sql::WAKE_HEAD, &params, &mut |row| {
+            let (Ok(kind), Ok(at_ms)) = (row.int(0)?.try_into(), row.int(1)?.try_into()) else {
+                return Err(StoreError::corrupt(
+                    "a stored wake has a kind above 255 or lies before 1970",
+                ));
+            };
+            found = Some(WakeHead {
+                kind: TimerKind(kind),
+                at_ms,
+                is_orphan: row.int(2)? != 0,
+            });
+            Ok(ControlFlow::Break(()))
+        })?;
+        Ok(found)
     }
 
     fn wakes_of(

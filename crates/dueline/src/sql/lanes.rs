@@ -92,9 +92,36 @@ pub(super) fn first_key(
     first_blob(conn, sql::FIRST_KEY, &params)
 }
 
+/// The first key of a lane, unless it is paused. No handler has the invalid kind, so nobody can pause it.
+fn first_key_unless_paused(
+    conn: &dyn SqlConn,
+    (part, kind): Lane,
+) -> Result<Option<Bytes>, StoreError> {
+    let (start, end) = lane_range(kind);
+    let kind = TimerKind(kind);
+    if !kind.is_valid() {
+        return first_key(conn, part, &start, &end);
+    }
+    let pause = PauseKey { kind }.encode();
+    let params = [
+        SqlParam::Int(part),
+        SqlParam::Blob(&start),
+        SqlParam::Blob(&end),
+        SqlParam::Blob(&pause),
+    ];
+    first_blob(conn, sql::FIRST_KEY_UNLESS, &params)
+}
+
 pub(super) fn insert_wake(conn: &dyn SqlConn, lane: Lane, at: i64) -> Result<(), StoreError> {
     conn.execute(sql::WAKE_INSERT, &wake_params(lane, at))?;
     Ok(())
+}
+
+/// Moves a wake, if it is there.
+fn move_wake(conn: &dyn SqlConn, lane: Lane, from: i64, to: i64) -> Result<bool, StoreError> {
+    let [kind, at, part] = wake_params(lane, from);
+    let moved = conn.execute(sql::WAKE_MOVE, &[kind, at, part, SqlParam::Int(to)])?;
+    Ok(moved > 0)
 }
 
 fn delete_wake(conn: &dyn SqlConn, lane: Lane, at: i64) -> Result<(), StoreError> {
@@ -120,13 +147,14 @@ impl Transaction<'_> {
         }
         let now = now_column(self.conn);
         for (lane, work) in lanes {
-            let known = self.writer.armed.get(&lane);
+            let put_at = work.put_due.map(|due| due.max(now));
+            let known = self.known_wake(lane, put_at.filter(|_| !work.settle))?;
             let armed = if work.settle {
                 let wake = self.settle_lane(lane, &work.served, known, now)?;
                 answers.insert(lane, wake.and_then(|at| u64::try_from(at).ok()));
                 wake
-            } else if let Some(due) = work.put_due {
-                Some(self.arm_lane(lane, due.max(now), known)?)
+            } else if let Some(at) = put_at {
+                Some(self.arm_lane(lane, at, known)?)
             } else {
                 known
             };
@@ -143,7 +171,9 @@ impl Transaction<'_> {
             if earlier <= at || planted(Mutant::PutTrustsAnyWake) {
                 return Ok(earlier);
             }
-            delete_wake(self.conn, lane, earlier)?;
+            if move_wake(self.conn, lane, earlier, at)? {
+                return Ok(at);
+            }
         }
         insert_wake(self.conn, lane, at)?;
         Ok(at)
@@ -157,32 +187,33 @@ impl Transaction<'_> {
         known: Option<i64>,
         now: i64,
     ) -> Result<Option<i64>, StoreError> {
-        let (part, kind) = lane;
-        let mut wake = None;
-        if !is_paused(self.conn, part, kind)? {
-            let (start, end) = lane_range(kind);
-            let first = first_key(self.conn, part, &start, &end)?;
-            let head = first.as_deref().and_then(lane_head);
-            wake = head.map(|head| column(head.due_ms).max(now));
-        }
-        for at in served.iter().copied().chain(known) {
-            if Some(at) != wake {
-                delete_wake(self.conn, lane, at)?;
-            }
-        }
+        let first = first_key_unless_paused(self.conn, lane)?;
+        let head = first.as_deref().and_then(lane_head);
+        let wake = head.map(|head| column(head.due_ms).max(now));
+        let known = known.filter(|at| !served.contains(at));
+        let gone = served.iter().copied().chain(known);
+        let gone = gone.filter(|at| Some(*at) != wake);
         let late_ms = if planted(Mutant::SettleSetsWakeLate) {
             1_000
         } else {
             0
         };
-        wake = wake.map(|at| at + late_ms).filter(|at| {
+        let set = wake.map(|at| at + late_ms).filter(|at| {
             let is_dropped = *at <= now && planted(Mutant::FullLaneDropsWake);
             !is_dropped && !planted(Mutant::SettleForgetsWake)
         });
-        if let Some(at) = wake {
+        let mut wanted = set;
+        for old in gone {
+            match wanted {
+                Some(at) if move_wake(self.conn, lane, old, at)? => wanted = None,
+                Some(_) => {}
+                None => delete_wake(self.conn, lane, old)?,
+            }
+        }
+        if let Some(at) = wanted {
             insert_wake(self.conn, lane, at)?;
         }
-        Ok(wake)
+        Ok(set)
     }
 
     /// Whether the writer knows of a stored wake of the partition.

@@ -45,6 +45,7 @@ mod reads;
 mod recent;
 pub mod schema;
 mod statements;
+mod sure;
 mod tables;
 mod transaction;
 mod verdict;
@@ -52,7 +53,7 @@ mod writer;
 
 pub use capacity::SizeLimit;
 pub use conn::{RowSink, SqlConn, SqlParam, SqlRow};
-pub use due::{DueWakes, OrphanWake, purge_orphans};
+pub use due::{DueWakes, OrphanWake, WakeHead, purge_orphans};
 pub use reads::{PartitionMemo, Reads};
 pub use statements::STATEMENTS;
 pub use tables::with_table_prefix;

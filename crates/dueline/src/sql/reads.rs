@@ -28,7 +28,8 @@ impl PartitionMemo {
 #[derive(Clone, Copy)]
 pub struct Reads<'a> {
     pub(super) conn: &'a dyn SqlConn,
-    memo: &'a PartitionMemo,
+    /// Without one each statement finds the partition by its name.
+    memo: Option<&'a PartitionMemo>,
 }
 
 impl std::fmt::Debug for Reads<'_> {
@@ -42,7 +43,14 @@ impl std::fmt::Debug for Reads<'_> {
 impl<'a> Reads<'a> {
     /// Reads on a connection that is in a read transaction, whose memo goes with that transaction.
     pub fn new(conn: &'a dyn SqlConn, memo: &'a PartitionMemo) -> Self {
+        let memo = Some(memo);
         Self { conn, memo }
+    }
+
+    /// Reads of which nothing is remembered, one statement each: for a host whose tables others may change
+    /// or take back between two of them.
+    pub fn by_name(conn: &'a dyn SqlConn) -> Self {
+        Self { conn, memo: None }
     }
 
     /// As [`ReadStore::get`](crate::store::ReadStore::get).
@@ -51,14 +59,12 @@ impl<'a> Reads<'a> {
     /// `Invalid` for an oversized key; else as the host maps them.
     pub fn get(&self, partition: &Partition, key: &Key) -> Result<Option<Value>, StoreError> {
         validate_key(key)?;
-        let Some(part) = self.part(partition)? else {
-            return Ok(None);
-        };
-        first_blob(
-            self.conn,
-            sql::ROW_GET,
-            &[SqlParam::Int(part), SqlParam::Blob(key)],
-        )
+        match self.rows_of(partition, &sql::GET_OF)? {
+            Some((statement, part)) => {
+                first_blob(self.conn, statement, &[part, SqlParam::Blob(key)])
+            }
+            None => Ok(None),
+        }
     }
 
     /// As [`ReadStore::get_many`](crate::store::ReadStore::get_many).
@@ -107,19 +113,19 @@ impl<'a> Reads<'a> {
 
     fn scan_valid(&self, partition: &Partition, range: &ScanRange) -> Result<ScanPage, StoreError> {
         let mut page = ScanPage::default();
-        let Some(part) = self.part(partition)? else {
-            return Ok(page);
-        };
         if range.start >= range.end {
             return Ok(page);
         }
         let limit = range.limit.min(SCAN_PAGE_ROWS_MAX);
-        let (statement, from) = match &range.after {
-            Some(cursor) => (sql::ROWS_BEHIND, cursor.position()),
-            None => (sql::ROWS_FROM, &range.start),
+        let (rows, from) = match &range.after {
+            Some(cursor) => (&sql::BEHIND_OF, cursor.position()),
+            None => (&sql::FROM_OF, &range.start),
+        };
+        let Some((statement, part)) = self.rows_of(partition, rows)? else {
+            return Ok(page);
         };
         let params = [
-            SqlParam::Int(part),
+            part,
             SqlParam::Blob(from),
             SqlParam::Blob(&range.end),
             // One more than wanted, so that an exact fit carries no cursor.
@@ -170,9 +176,24 @@ impl<'a> Reads<'a> {
         Ok(())
     }
 
-    /// The id of a partition, remembered for the snapshot.
+    /// The statement for these rows of a partition, and what it is to be given; none if there is no such
+    /// partition.
+    fn rows_of<'p>(
+        &self,
+        partition: &'p Partition,
+        rows: &sql::RowsOf,
+    ) -> Result<Option<(&'static str, SqlParam<'p>)>, StoreError> {
+        if self.memo.is_none() {
+            return Ok(Some((rows.by_name, SqlParam::Blob(partition.as_bytes()))));
+        }
+        let part = self.part(partition)?;
+        Ok(part.map(|id| (rows.by_id, SqlParam::Int(id))))
+    }
+
+    /// The id of a partition, remembered for the snapshot if anything is.
     fn part(&self, partition: &Partition) -> Result<Option<i64>, StoreError> {
-        if let Some((last, id)) = &*self.memo.0.borrow()
+        if let Some(PartitionMemo(memo)) = self.memo
+            && let Some((last, id)) = &*memo.borrow()
             && last == partition
         {
             return Ok(*id);
@@ -182,7 +203,9 @@ impl<'a> Reads<'a> {
             sql::PART_ID,
             &[SqlParam::Blob(partition.as_bytes())],
         )?;
-        self.memo.0.replace(Some((partition.clone(), id)));
+        if let Some(PartitionMemo(memo)) = self.memo {
+            memo.replace(Some((partition.clone(), id)));
+        }
         Ok(id)
     }
 }

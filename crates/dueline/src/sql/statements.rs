@@ -5,6 +5,32 @@
 //! `LIMIT`, and one that equals the first column of a longer key. A plus sign before the parameter
 //! says that the value does not matter. It stands wherever else a statement would be compiled at each use.
 
+/// The rows of a partition, by its id and by its name.
+pub(super) struct RowsOf {
+    pub(super) by_id: &'static str,
+    pub(super) by_name: &'static str,
+}
+
+pub(super) const GET_OF: RowsOf = RowsOf {
+    by_id: ROW_GET,
+    by_name: ROW_GET_BY_NAME,
+};
+pub(super) const FROM_OF: RowsOf = RowsOf {
+    by_id: ROWS_FROM,
+    by_name: ROWS_FROM_BY_NAME,
+};
+pub(super) const BEHIND_OF: RowsOf = RowsOf {
+    by_id: ROWS_BEHIND,
+    by_name: ROWS_BEHIND_BY_NAME,
+};
+
+const ROW_GET_BY_NAME: &str =
+    "SELECT value FROM kv WHERE part = (SELECT id FROM part WHERE name = ?1) AND key = ?2";
+const ROWS_FROM_BY_NAME: &str = "SELECT key, value FROM kv \
+     WHERE part = (SELECT id FROM part WHERE name = ?1) AND key >= ?2 AND key < ?3 ORDER BY key LIMIT +?4";
+const ROWS_BEHIND_BY_NAME: &str = "SELECT key, value FROM kv \
+     WHERE part = (SELECT id FROM part WHERE name = ?1) AND key > ?2 AND key < ?3 ORDER BY key LIMIT +?4";
+
 pub(super) const ROW_GET: &str = "SELECT value FROM kv WHERE part = ?1 AND key = ?2";
 pub(super) const ROW_PRESENT: &str = "SELECT 1 FROM kv WHERE part = ?1 AND key = ?2";
 pub(super) const ROW_INSERT: &str =
@@ -19,6 +45,10 @@ pub(super) const ROWS_BEHIND: &str = "SELECT key, value FROM kv \
      WHERE part = +?1 AND key > ?2 AND key < ?3 ORDER BY key LIMIT +?4";
 pub(super) const FIRST_KEY: &str = "SELECT key FROM kv \
      WHERE part = +?1 AND key >= ?2 AND key < ?3 ORDER BY key LIMIT 1";
+/// The same, unless there is another row: that of the pause of a lane.
+pub(super) const FIRST_KEY_UNLESS: &str = "SELECT key FROM kv \
+     WHERE part = +?1 AND key >= ?2 AND key < ?3 \
+     AND NOT EXISTS (SELECT 1 FROM kv WHERE part = ?1 AND key = ?4) ORDER BY key LIMIT 1";
 pub(super) const ROWS_STATS: &str =
     "SELECT COUNT(*), COALESCE(SUM(LENGTH(key) + LENGTH(value)), 0) FROM kv WHERE part = +?1";
 
@@ -31,14 +61,18 @@ pub(super) const PARTS_BEHIND: &str =
 
 pub(super) const WAKE_INSERT: &str =
     "INSERT INTO wake (kind, at, part) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+pub(super) const WAKE_MOVE: &str =
+    "UPDATE OR REPLACE wake SET at = ?4 WHERE kind = ?1 AND at = ?2 AND part = ?3";
 pub(super) const WAKE_DELETE: &str = "DELETE FROM wake WHERE kind = ?1 AND at = ?2 AND part = ?3";
 pub(super) const WAKE_PURGE: &str = "DELETE FROM wake WHERE kind = ?1 AND at = ?2 AND part = ?3 \
      AND NOT EXISTS (SELECT 1 FROM part WHERE id = ?3)";
 pub(super) const WAKE_AT: &str = "SELECT 1 FROM wake WHERE kind = ?1 AND at = ?2 AND part = ?3";
 pub(super) const WAKES_UP_TO: &str = "SELECT at, part FROM wake \
      WHERE kind = +?1 AND at <= ?2 ORDER BY at DESC, part DESC";
-pub(super) const WAKE_NEXT_KIND: &str =
-    "SELECT kind FROM wake WHERE kind >= ?1 ORDER BY kind LIMIT 1";
+/// The first wake of the first kind at or behind this one, and whether it has no partition.
+pub(super) const WAKE_HEAD: &str = "SELECT w.kind, w.at, p.id IS NULL \
+     FROM wake AS w LEFT JOIN part AS p ON p.id = w.part \
+     WHERE w.kind >= ?1 ORDER BY w.kind, w.at, w.part LIMIT 1";
 pub(super) const WAKES_DUE: &str = "SELECT w.at, w.part, p.id IS NULL, COALESCE(p.name, x'') \
      FROM wake AS w LEFT JOIN part AS p ON p.id = w.part \
      WHERE w.kind = +?1 AND (w.at, w.part) > (?2, ?3) AND w.at <= ?4 \
@@ -76,7 +110,11 @@ pub const STATEMENTS: &[&str] = &[
     ROW_ANY,
     ROWS_FROM,
     ROWS_BEHIND,
+    ROW_GET_BY_NAME,
+    ROWS_FROM_BY_NAME,
+    ROWS_BEHIND_BY_NAME,
     FIRST_KEY,
+    FIRST_KEY_UNLESS,
     ROWS_STATS,
     PART_ID,
     PART_LAST_ID,
@@ -84,11 +122,12 @@ pub const STATEMENTS: &[&str] = &[
     PART_DELETE,
     PARTS_BEHIND,
     WAKE_INSERT,
+    WAKE_MOVE,
     WAKE_DELETE,
     WAKE_PURGE,
     WAKE_AT,
     WAKES_UP_TO,
-    WAKE_NEXT_KIND,
+    WAKE_HEAD,
     WAKES_DUE,
     META_SCHEMA,
     META_UNCLEAN,

@@ -1,7 +1,7 @@
 //! Our tables under other names, for a database that others keep tables in too.
 
 /// The words behind which a statement names a table.
-const BEFORE_TABLES: [&str; 5] = ["FROM", "INTO", "JOIN", "TABLE", "UPDATE"];
+const BEFORE_TABLES: [&str; 6] = ["FROM", "INTO", "JOIN", "REPLACE", "TABLE", "UPDATE"];
 
 /// A statement with `prefix` in front of each of our tables' names, for a host whose database is not
 /// ours alone: a Durable Object's application keeps tables of its own, and `meta` or `kv` may well be
@@ -33,7 +33,7 @@ pub fn with_table_prefix(statement: &str, prefix: &str) -> String {
 
 /// What follows such a word without being a table of ours.
 fn is_foreign(word: &str) -> bool {
-    word == "SET" || word.starts_with("sqlite_")
+    ["SET", "OR"].contains(&word) || word.starts_with("sqlite_")
 }
 
 #[cfg(test)]
@@ -76,6 +76,8 @@ mod tests {
         assert_eq!(tables(sql::WAKES_DUE), ["wake", "part"]);
         assert_eq!(tables(sql::WAKE_PURGE), ["wake", "part"]);
         assert_eq!(tables(sql::META_EXISTS), ["meta"]);
+        assert_eq!(tables(sql::WAKE_MOVE), ["wake"]);
+        assert_eq!(tables(sql::FIRST_KEY_UNLESS), ["kv", "kv"]);
         assert_eq!(
             with_table_prefix(sql::ROW_PUT, "own_"),
             "INSERT INTO own_kv (part, key, value) VALUES (?1, ?2, ?3) \

@@ -3,6 +3,7 @@ use bytes::Bytes;
 use super::conn::{SqlConn, SqlParam, exists, first_blob};
 use super::lanes::LaneWork;
 use super::statements as sql;
+use super::sure::Sure;
 use super::writer::{Lane, MemoryChange, Writer};
 use crate::mutants::{Mutant, planted};
 use crate::ordered::OrderedMap;
@@ -25,6 +26,7 @@ pub struct Transaction<'a> {
     pub(super) shrunk: OrderedMap<i64, Bytes>,
     /// The size at the first batch that puts, and the bytes put since.
     pub(super) size_bytes: Option<u64>,
+    pub(super) sure: Sure,
     groups: Vec<(GroupOutcome, Vec<Lane>)>,
 }
 
@@ -57,6 +59,7 @@ impl<'a> Transaction<'a> {
             change: MemoryChange::default(),
             shrunk: OrderedMap::new(),
             size_bytes: None,
+            sure: Sure::default(),
             groups: Vec::new(),
         }
     }
@@ -222,10 +225,15 @@ impl<'a> Transaction<'a> {
 
     /// The id of a partition as the transaction sees it.
     fn id_of(&mut self, name: &Bytes) -> Result<Option<i64>, StoreError> {
-        match self.change.ids.get(name) {
-            Some(id) => Ok(*id),
-            None => self.writer.id_of(self.conn, name),
+        if let Some(id) = self.change.ids.get(name) {
+            return Ok(*id);
         }
+        let is_guess = self.writer.is_doubted && self.writer.ids.get(name).is_some();
+        let id = self.writer.id_of(self.conn, name)?;
+        if let (Some(id), false) = (id, is_guess) {
+            self.sure.partition(id);
+        }
+        Ok(id)
     }
 
     /// Gives a partition its row.
@@ -234,6 +242,7 @@ impl<'a> Transaction<'a> {
         self.conn
             .execute(sql::PART_INSERT, &[SqlParam::Int(id), SqlParam::Blob(name)])?;
         self.change.ids.insert(name.clone(), Some(id));
+        self.sure.partition(id);
         Ok(id)
     }
 

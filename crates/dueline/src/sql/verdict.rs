@@ -60,11 +60,13 @@ impl Transaction<'_> {
         part: &mut Option<i64>,
         batch: &Batch,
     ) -> Result<Result<BatchOutcome, StoreError>, StoreError> {
+        *part = self.make_sure(name, *part, batch)?;
         let full = self.is_full_for(batch)?;
         let mut effects = effects_of(batch);
         let fold_in = if full { None } else { *part };
         let (folds, lost) = self.check(*part, fold_in, batch, &mut effects)?;
         if let Some(lost) = lost {
+            self.doubt(name, *part);
             return Ok(Ok(lost));
         }
         if full {
@@ -75,6 +77,7 @@ impl Transaction<'_> {
         if let Some(id) = *part
             && let Some(lost) = self.run_folds(id, &effects, &folds)?
         {
+            self.doubt(name, *part);
             return Ok(Ok(lost));
         }
         let id = match *part {

@@ -18,6 +18,8 @@ pub struct Writer {
     pub(super) ids: Recent<bytes::Bytes, i64>,
     pub(super) armed: Recent<Lane, i64>,
     pub(super) size_limit: Option<SizeLimit>,
+    /// Whether what is remembered is looked at again before it is used.
+    pub(super) is_doubted: bool,
     next_id: i64,
 }
 
@@ -32,8 +34,18 @@ impl Writer {
             ids: Recent::new(IDS_KNOWN),
             armed: Recent::new(LANES_KNOWN),
             size_limit,
+            is_doubted: false,
             next_id: last + 1,
         })
+    }
+
+    /// For a host whose commits others may take back, as an application does whose own transaction goes
+    /// around them, or whose database has a second writer: what is remembered is only a guess, and a
+    /// transaction that uses it makes sure of it with one statement more.
+    #[must_use]
+    pub fn doubted(mut self) -> Self {
+        self.is_doubted = true;
+        self
     }
 
     /// Takes over what a committed transaction changed.

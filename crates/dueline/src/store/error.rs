@@ -28,7 +28,11 @@ pub enum StoreErrorKind {
 ///
 /// `Display` never shows the backend's text, so that it may be sent to a client; `source` does.
 #[derive(Clone)]
-pub struct StoreError {
+pub struct StoreError(Box<Told>);
+
+/// In a box: nearly every answer of the engine has room for an error, and is moved far more often than it is one.
+#[derive(Clone)]
+struct Told {
     kind: StoreErrorKind,
     detail: Cow<'static, str>,
     source: Option<Arc<dyn Error + Send + Sync>>,
@@ -37,11 +41,11 @@ pub struct StoreError {
 impl StoreError {
     /// An error of this kind; `detail` is a sentence of ours, without backend text.
     pub fn new(kind: StoreErrorKind, detail: impl Into<Cow<'static, str>>) -> Self {
-        Self {
+        Self(Box::new(Told {
             kind,
             detail: detail.into(),
             source: None,
-        }
+        }))
     }
 
     /// The caller broke the contract.
@@ -77,24 +81,24 @@ impl StoreError {
     /// The same error with the backend's own behind it, for logs.
     #[must_use]
     pub fn with_source(mut self, source: impl Error + Send + Sync + 'static) -> Self {
-        self.source = Some(Arc::new(source));
+        self.0.source = Some(Arc::new(source));
         self
     }
 
     /// What kind of error it is.
     pub fn kind(&self) -> StoreErrorKind {
-        self.kind
+        self.0.kind
     }
 
     /// The sentence that goes with it.
     pub fn detail(&self) -> &str {
-        &self.detail
+        &self.0.detail
     }
 }
 
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = match self.kind {
+        let what = match self.0.kind {
             StoreErrorKind::Invalid => "invalid request to the store",
             StoreErrorKind::Unsupported => "not supported by this store",
             StoreErrorKind::Corrupt => "corrupt data in the store",
@@ -102,7 +106,7 @@ impl fmt::Display for StoreError {
             StoreErrorKind::Unavailable => "the store is unavailable",
             StoreErrorKind::Unknown => "the outcome of the commit is unknown",
         };
-        write!(f, "{what}: {}", self.detail)
+        write!(f, "{what}: {}", self.0.detail)
     }
 }
 
@@ -110,7 +114,7 @@ impl fmt::Debug for StoreError {
     /// Kind and sentence as `Display` shows them, with the backend's own error behind.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "StoreError({self}")?;
-        if let Some(source) = &self.source {
+        if let Some(source) = &self.0.source {
             write!(f, "; {source:?}")?;
         }
         f.write_str(")")
@@ -119,7 +123,8 @@ impl fmt::Debug for StoreError {
 
 impl Error for StoreError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.source
+        self.0
+            .source
             .as_deref()
             .map(|source| source as &(dyn Error + 'static))
     }

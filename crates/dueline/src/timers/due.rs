@@ -77,6 +77,11 @@ impl DueTimer {
         self.found_due_ms
     }
 
+    /// The time of this run.
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.now_ms
+    }
+
     pub(crate) fn header(&self) -> &Header {
         &self.header
     }

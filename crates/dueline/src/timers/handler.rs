@@ -135,7 +135,10 @@ pub trait DetachedHandler: MaybeSendSync + 'static {
 /// A handler's failure: a text that is kept with the timer. Any error converts into it by `?`.
 ///
 /// It is no `std::error::Error` itself, so that the conversion can be open to all of them.
-pub struct HandlerError {
+pub struct HandlerError(Box<Failed>);
+
+/// In a box, as the answers that could be one are moved far more often than one comes about.
+struct Failed {
     text: String,
     fault: Fault,
 }
@@ -168,22 +171,22 @@ impl HandlerError {
     }
 
     fn of(fault: Fault, text: String) -> Self {
-        Self { text, fault }
+        Self(Box::new(Failed { text, fault }))
     }
 
     /// The text that is kept with the timer, cut to 255 bytes there.
     pub fn text(&self) -> &str {
-        &self.text
+        &self.0.text
     }
 
     /// Whether the payload does not decode.
     pub fn is_undecodable(&self) -> bool {
-        self.fault == Fault::Undecodable
+        self.0.fault == Fault::Undecodable
     }
 
     /// Whether the failure counts no attempt although the timer is tried again.
     pub fn is_uncharged(&self) -> bool {
-        self.fault == Fault::Uncharged
+        self.0.fault == Fault::Uncharged
     }
 }
 
@@ -203,14 +206,14 @@ impl<E: std::error::Error> From<E> for HandlerError {
 impl fmt::Debug for HandlerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HandlerError")
-            .field("text", &self.text)
-            .field("fault", &self.fault)
+            .field("text", &self.0.text)
+            .field("fault", &self.0.fault)
             .finish()
     }
 }
 
 impl fmt::Display for HandlerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(&self.0.text)
     }
 }

@@ -185,6 +185,15 @@ pub(crate) fn guards(timer: &DueTimer, name: &NameGuard) -> Vec<Precondition> {
     guards
 }
 
+/// How many guards that are.
+pub(crate) fn guard_count(name: &NameGuard) -> usize {
+    let row = usize::from(!planted(Mutant::FireWithoutPresent));
+    match name {
+        NameGuard::Row { .. } if !planted(Mutant::MoveWithoutNameGuard) => row + 1,
+        NameGuard::Row { .. } | NameGuard::None => row,
+    }
+}
+
 /// What stands behind a timer's name, guarded by whatever moves it.
 #[derive(Clone, Debug)]
 pub(crate) enum NameGuard {

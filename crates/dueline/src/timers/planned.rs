@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::moves::{Move, NameGuard, guards, move_batch, name_key};
+use super::moves::{Move, NameGuard, guard_count, guards, move_batch, name_key};
 use super::slots::Slot;
 use super::timer::validate_due;
 use super::{DueTimer, Fired, HandlerError, RetryPolicy};
@@ -10,9 +10,11 @@ use crate::limits::{
     BATCH_BYTES_MAX, BATCH_BYTES_RESERVED, DUE_MS_MAX, HANDLER_OPS_MAX, PAYLOAD_BYTES_MAX,
 };
 use crate::mutants::{Mutant, planted};
-use crate::rows::{DeadReason, Failure, Flags, Header, NameRow, TimerKey, TimerRow};
+use crate::rows::{
+    DeadReason, Failure, Flags, Header, NameRow, TimerKey, TimerRow, class, is_of_class,
+};
 use crate::runtime::Runtime;
-use crate::store::{Batch, Partition, Precondition, validate_batch};
+use crate::store::{Batch, Key, Partition, Precondition, validate_batch};
 
 /// What a batch does to its timer once it commits.
 #[derive(Debug)]
@@ -171,7 +173,7 @@ impl Planning<'_> {
         let mut batch = move_batch(timer, &self.name, &to, self.front.clone(), effects);
         batch.uses_reserve = uses_reserve && !planted(Mutant::MoveWithoutReserve);
         Planned {
-            own_guards: self.own_guards(timer),
+            own_guards: self.own_guards(),
             batch,
             effect,
             to: alone.then_some(to),
@@ -186,7 +188,7 @@ impl Planning<'_> {
         Planned {
             batch,
             effect: Effect::Fired,
-            own_guards: self.own_guards(timer),
+            own_guards: self.own_guards(),
             to: None,
         }
     }
@@ -215,7 +217,7 @@ impl Planning<'_> {
         if let NameGuard::Row { key: name, .. } = &self.name {
             batch = batch.put(name.clone(), NameRow::of(&key, &row.header).encode());
         }
-        let own_guards = self.own_guards(timer);
+        let own_guards = self.own_guards();
         Planned {
             batch,
             effect: Effect::Rescheduled,
@@ -236,8 +238,8 @@ impl Planning<'_> {
         }
     }
 
-    fn own_guards(&self, timer: &DueTimer) -> usize {
-        self.front.len() + guards(timer, &self.name).len()
+    fn own_guards(&self) -> usize {
+        self.front.len() + guard_count(&self.name)
     }
 
     fn delay_ms(&self, timer: &DueTimer, attempt: u16) -> u64 {
@@ -263,12 +265,12 @@ impl Planning<'_> {
                 effects.bytes()
             ));
         }
-        let own_row = timer.key().encode();
-        let own_name = timer.is_named().then(|| name_key(timer));
-        if effects
-            .writes
-            .iter()
-            .any(|write| *write.key() == own_row || Some(write.key()) == own_name.as_ref())
+        let is_own = |key: &Key| {
+            let is_row = is_of_class(key, class::TIMER) && *key == timer.key().encode();
+            let is_name = is_of_class(key, class::NAME) && *key == name_key(timer);
+            is_row || is_name && timer.is_named()
+        };
+        if effects.writes.iter().any(|write| is_own(write.key()))
             && !planted(Mutant::HandlerWritesOwnName)
         {
             return Err(

@@ -117,10 +117,10 @@ impl<'a> TickRun<'a> {
             return;
         }
         let runtime = self.engine.runtime();
-        let started = runtime.monotonic();
+        let started = self.begun;
         let overlay = Arc::clone(&self.overlay);
         overlay.take_fault();
-        let ctx = TimerCtx::new(overlay.as_ref(), self.partition, runtime.now_ms());
+        let ctx = TimerCtx::new(overlay.as_ref(), self.partition, timer.now_ms());
         let deadline = Duration::from_millis(registration.deadline_ms);
         let fire = catch_panic(|| handler.fire(&ctx, &timer));
         let mut run = pin!(or_deadline(fire, || runtime.sleep(deadline), deadline));

@@ -36,6 +36,8 @@ pub(super) struct TickRun<'a> {
     /// Timer rows put and deleted by committed batches of this tick.
     pub(super) put: OrderedSet<Key>,
     pub(super) removed: OrderedSet<Key>,
+    /// The monotonic clock where the last row was begun.
+    pub(super) begun: Duration,
     pub(super) settles: bool,
     pub(super) settled: bool,
     pub(super) next_wakes: OrderedMap<TimerKind, Option<u64>>,
@@ -76,6 +78,7 @@ impl<'a> TickRun<'a> {
             held_claim: None,
             put: OrderedSet::new(),
             removed: OrderedSet::new(),
+            begun: Duration::ZERO,
             settles: request.wakes.is_some() && store.capabilities().wakes,
             settled: false,
             next_wakes: OrderedMap::new(),
@@ -114,6 +117,7 @@ impl<'a> TickRun<'a> {
             // Nothing comes between a cautious claim and its run, or a crash in the run of another
             // would count an attempt that this timer never had.
             if let Some(index) = self.claimed_head() {
+                self.begun = self.engine.runtime().monotonic();
                 self.process_next(index).await;
                 continue;
             }
@@ -162,10 +166,8 @@ impl<'a> TickRun<'a> {
     /// Closes the lanes for which the time or the fires of the tick are over; one that has not
     /// dealt with any row may still deal with one.
     fn stop_on_time(&mut self) {
-        let over = self
-            .state
-            .time_left(self.engine.runtime().monotonic())
-            .is_zero();
+        self.begun = self.engine.runtime().monotonic();
+        let over = self.state.time_left(self.begun).is_zero();
         let spent = self.state.fires_left() == 0
             || planted(Mutant::ScanLimitStopsFirstFire) && self.state.scans_left() == 0;
         for lane in &mut self.lanes {

@@ -227,6 +227,38 @@ fn the_last_millisecond_of_9999_is_accepted_and_the_largest_number_refused() {
     );
 }
 
+/// A claim ends with the calendar at the latest. What is due in its last millisecond fires, and cannot be moved:
+/// there is no later place.
+#[test]
+fn a_claim_of_the_last_seconds_of_9999_ends_with_them() {
+    for before_end_ms in [39_999, 20_000, 1] {
+        let due_ms = DUE_MS_MAX - before_end_ms;
+        let world = World::at(i64::try_from(due_ms).unwrap());
+        let seen = Seen::default();
+        let engine = world.engine([(A, Registration::detached(Calls::noting(&seen)))]);
+        world.put_named(A, "x", due_ms);
+        let mut tick = world.woken_tick(&engine, TickBudget::default());
+        assert_eq!(tick.report.total.claimed, 1, "{before_end_ms}");
+        assert_eq!(world.timers()[0].0.due_ms, DUE_MS_MAX);
+        world.check_names();
+        let finished = block_on(tick.calls.remove(0).run());
+        // The claim is over before its call is settled: it is not called a second time.
+        world.clock.advance_ms(before_end_ms + 1_000);
+        let again = world.woken_tick(&engine, TickBudget::default());
+        assert!(again.calls.is_empty() && again.report.held_back);
+        assert_eq!(block_on(engine.settle(finished)).fired, 1);
+        assert_eq!((seen.len(), world.timers().len()), (1, 0));
+    }
+    let world = World::at(i64::try_from(DUE_MS_MAX).unwrap());
+    let seen = Seen::default();
+    let engine = world.engine([(A, Registration::detached(Calls::noting(&seen)))]);
+    let key = world.put_named(A, "x", DUE_MS_MAX);
+    let tick = world.woken_tick(&engine, TickBudget::default());
+    assert!(tick.report.held_back && tick.calls.is_empty());
+    assert!(world.get(key).is_some(), "it stays, and is seen");
+    world.check_names();
+}
+
 #[test]
 fn a_delay_of_sixty_days_does_not_fire_a_millisecond_early() {
     const SIXTY_DAYS_MS: u64 = 60 * 86_400_000;

@@ -1,4 +1,4 @@
-import type { About } from "../host.js";
+import type { About } from "../hooks.js";
 import { decodeName } from "../payload.js";
 
 /** What a hook is, to whoever reads of its failure. */

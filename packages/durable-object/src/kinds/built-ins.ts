@@ -1,6 +1,6 @@
 import { namesOf } from "../checks.js";
 import { DuelineError } from "../errors.js";
-import type { BuiltIn } from "../host.js";
+import type { BuiltIn } from "../hooks.js";
 import { about } from "./asked.js";
 import { coreGated, type GatedOptions } from "./gated.js";
 import { coreLeases, type LeaseOptions } from "./leases.js";

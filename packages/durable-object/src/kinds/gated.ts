@@ -1,7 +1,7 @@
 import { listOf, optionsOf, type Known } from "../checks.js";
 import { DuelineError } from "../errors.js";
 import type { Signalled } from "../handlers.js";
-import type { Hook } from "../host.js";
+import type { Hook } from "../hooks.js";
 import type { Effects } from "../outcomes.js";
 import { decodeName } from "../payload.js";
 import { withSignal } from "../running.js";

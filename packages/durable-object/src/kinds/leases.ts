@@ -1,6 +1,6 @@
 import { optionalFunction, optionsOf, span, time, whole, type Known } from "../checks.js";
 import { DuelineError } from "../errors.js";
-import type { Hook } from "../host.js";
+import type { Hook } from "../hooks.js";
 import { checkedEffects } from "../kept-effects.js";
 import type { Effects } from "../outcomes.js";
 import { decodeName } from "../payload.js";

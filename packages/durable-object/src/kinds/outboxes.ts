@@ -1,6 +1,6 @@
 import { listOf, namesOf, optionalFunction, optionalWhole, optionsOf, text, whole, type Known } from "../checks.js";
 import { asName, DuelineError } from "../errors.js";
-import type { Hook } from "../host.js";
+import type { Hook } from "../hooks.js";
 import { decodeName, decodePayload, encodePayload } from "../payload.js";
 import { coreRetry, optionalSpan } from "../settings.js";
 import type { BuiltIns } from "./built-ins.js";

@@ -1,6 +1,6 @@
 import { namesOf, optionsOf, time, whole, type Known } from "../checks.js";
 import { asName, DuelineError } from "../errors.js";
-import type { Hook } from "../host.js";
+import type { Hook } from "../hooks.js";
 import type { BuiltIns } from "./built-ins.js";
 import { shortName, Verbs, type Call, type WithEffects } from "./verbs.js";
 

@@ -1,6 +1,6 @@
 import { optionalFunction, optionsOf, span, text, type Known } from "../checks.js";
 import { DuelineError } from "../errors.js";
-import type { Hook } from "../host.js";
+import type { Hook } from "../hooks.js";
 import type { Effects } from "../outcomes.js";
 import { decodeName, decodePayload, encodePayload } from "../payload.js";
 import type { BuiltIns } from "./built-ins.js";

@@ -1,7 +1,7 @@
 import { span } from "../checks.js";
 import { DuelineError, textOf } from "../errors.js";
 import type { Retry, Signalled } from "../handlers.js";
-import type { Hook } from "../host.js";
+import type { Hook } from "../hooks.js";
 import { decodeName, decodePayload } from "../payload.js";
 import { withSignal } from "../running.js";
 

@@ -1,7 +1,7 @@
 import { isThenable, optionalFunction, optionalWhole, optionsOf, type Known } from "../checks.js";
 import { DuelineError } from "../errors.js";
 import type { Signalled } from "../handlers.js";
-import type { BuiltIn, Hook } from "../host.js";
+import type { BuiltIn, Hook } from "../hooks.js";
 import type { Effects } from "../outcomes.js";
 import { withSignal } from "../running.js";
 import { optionalSpan } from "../settings.js";

@@ -84,7 +84,7 @@ export interface WorkerdOptions {
 function config(options: WorkerdOptions, port: number, data: string): string {
   const worker = modules(join(PACKAGE, options.folder ?? "dist-test/worker"), "");
   worker.sort((a, b) => Number(b.includes(`"${options.entry}"`)) - Number(a.includes(`"${options.entry}"`)));
-  const suite = options.suite === true ? modules(join(PACKAGE, "dist-test/suite"), "@suite/") : [];
+  const suite = options.suite === true ? modules(join(PACKAGE, "dist-test/suite"), "@dueline/suite/") : [];
   const all = [...worker, ...modules(options.dist ?? join(PACKAGE, "dist"), "@dueline/"), KINDS, ...suite];
   const bindings = options.classes.map((name) => `(name = "${name}", durableObjectNamespace = "${name}")`);
   const prevent = options.preventEviction === true ? ", preventEviction = true" : "";

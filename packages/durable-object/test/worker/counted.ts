@@ -10,6 +10,8 @@ const COUNT = 100;
 export class Counted extends DurableObject {
   readonly #counting: Counting;
   readonly #timers: Timers<{ tick: undefined }>;
+  /** Statements of the last alarm. */
+  #alarm: number | null = null;
 
   constructor(ctx: DurableObjectState, env: unknown) {
     super(ctx, env as Cloudflare.Env);
@@ -18,15 +20,29 @@ export class Counted extends DurableObject {
   }
 
   override async alarm(info?: AlarmInvocationInfo): Promise<void> {
-    await this.#timers.alarm(info);
+    await this.#counting.during(() => this.#timers.alarm(info));
+    this.#alarm = this.#counting.statements;
   }
 
   override async fetch(request: Request): Promise<Response> {
     const at = Date.now() + 3_600_000;
-    return answer(request, async ({ op }) => {
+    return answer(request, async ({ op, args }) => {
       if (op === "warm") {
         await this.#timers.schedule("tick", { dueAt: at });
         return this.#timers.schedule("tick", { dueAt: at, name: "warm" });
+      }
+      if (op === "statements") {
+        return this.#statements(at);
+      }
+      if (op === "soon") {
+        this.#alarm = null;
+        for (let left = Number(args[0]); left > 0; left -= 1) {
+          await this.#timers.schedule("tick", { dueAt: Date.now() + 50 });
+        }
+        return null;
+      }
+      if (op === "alarm") {
+        return this.#alarm;
       }
       if (op === "many") {
         return this.#many(at);
@@ -38,6 +54,15 @@ export class Counted extends DurableObject {
         laterNamed: await this.#written(() => this.#timers.schedule("tick", { dueAt: at + 20, name: "m" })),
       };
     });
+  }
+
+  /** Of one schedule: behind what is pending, with a name that is new, with one that is known, and before it all. */
+  async #statements(at: number): Promise<Record<string, number>> {
+    const one = async (dueAt: number, name?: string): Promise<number> => {
+      await this.#counting.during(() => this.#timers.schedule("tick", { dueAt, ...(name === undefined ? {} : { name }) }));
+      return this.#counting.statements;
+    };
+    return { later: await one(at + 10), named: await one(at + 20, "s"), replaced: await one(at + 30, "s"), sooner: await one(at - 10) };
   }
 
   /** As many as `COUNT` at a time: due before everything that is pending, or behind it; new names, and known ones. */

@@ -61,6 +61,11 @@ export class Counting {
     );
   }
 
+  /** Statements since the last work began. */
+  get statements(): number {
+    return this.#cursors.length;
+  }
+
   /** What work costs. Cursors count while they are read, so they are asked behind it. */
   async during(work: () => Promise<unknown>): Promise<Counted> {
     this.#cursors = [];

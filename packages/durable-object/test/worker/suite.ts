@@ -1,5 +1,5 @@
 // Runs a case of the engine's suites in an object of its own, over that object's database.
-import { __wbg_reset_state, contractCases, kindCases, runCase } from "@suite/dueline_objectsuite.js";
+import { __wbg_reset_state, contractCases, kindCases, runCase } from "@dueline/suite/dueline_objectsuite.js";
 import { DurableObject } from "cloudflare:workers";
 import { answer } from "./answer.js";
 import { router } from "./router.js";

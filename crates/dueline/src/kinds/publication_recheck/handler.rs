@@ -1,3 +1,4 @@
+use std::collections::BinaryHeap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -107,7 +108,8 @@ impl PublicationRecheck {
         let Some(mut gated) = self.gate.gated(&record)? else {
             return Ok(Walked(None));
         };
-        gated.dependencies.sort();
+        // By a heap: the module for objects has no other use of the library's sorts, and they are large.
+        gated.dependencies = BinaryHeap::from(gated.dependencies).into_sorted_vec();
         gated.dependencies.dedup();
         if gated.dependencies.len() > DEPENDENCIES_MAX {
             return Err(HandlerError::new(format!(

@@ -1,11 +1,8 @@
-use std::time::Duration;
-
 use super::found::Found;
 use super::outcome::outcome;
 use super::rows::{Counted, Counter};
 use super::tickets::read_counters;
 use super::{End, Ticket, TicketId, Tickets};
-use crate::future::or_deadline;
 use crate::kinds::observed::Observed;
 use crate::kinds::outcome_delivery::OutboxBuilder;
 use crate::kinds::planned::{Planned, until_committed};
@@ -136,7 +133,11 @@ impl Tickets {
             return Ok(Planned::nothing(Changed::Expired(ticket)));
         }
         let ctx = TimerCtx::new(self.reads(), partition, now_ms);
-        let batch = self.soon(self.closing(&ctx, &found, &ticket, end)).await?;
+        let closing = self.closing(&ctx, &found, &ticket, end);
+        // In an object the host bounds what it asks of the application.
+        #[cfg(not(target_arch = "wasm32"))]
+        let closing = self.soon(closing);
+        let batch = closing.await?;
         Ok(Planned {
             batch: batch.require(in_time(&ticket)),
             outcome: Changed::Done(ticket),
@@ -144,14 +145,14 @@ impl Tickets {
     }
 
     /// A plan that asks the application, or `Deadline`: a hook that hangs must not hold the caller of a verb.
+    #[cfg(not(target_arch = "wasm32"))]
     async fn soon(
         &self,
         plan: impl Future<Output = Result<Batch, StoreError>>,
     ) -> Result<Batch, TimerError> {
-        if cfg!(target_arch = "wasm32") {
-            return Ok(plan.await?);
-        }
-        let limit = Duration::from_millis(self.close_ms);
+        use crate::future::or_deadline;
+
+        let limit = std::time::Duration::from_millis(self.close_ms);
         let sleep = || self.timers.runtime().sleep(limit);
         let planned = or_deadline(async { Ok(plan.await) }, sleep, limit).await;
         let late = |_| TimerError::Deadline {
