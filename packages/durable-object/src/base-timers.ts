@@ -1,8 +1,8 @@
 import { checkAlarmHandler, takeOnce } from "./alarm-handler.js";
-import { dueOf, listOf, nameOf, optionalText, optionalWhole, optionsOf, text, time, type Known } from "./checks.js";
+import { dueOf, listOf, nameOf, optionalText, optionalWhole, optionsOf, time, type Known } from "./checks.js";
 import { DeadLetters } from "./dead-letters.js";
 import type { Engine } from "./engine.js";
-import { DuelineError } from "./errors.js";
+import { DuelineError, inWords } from "./errors.js";
 import type { ObjectCore as OpenCore } from "./generated/dueline_object.js";
 import type { Handlers } from "./handlers.js";
 import type { BuiltIn } from "./hooks.js";
@@ -372,13 +372,17 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
   }
 }
 
-/** Most states of a list: each of them. */
-const STATES_MAX = 4;
+const STATES: readonly TimerState[] = ["pending", "retrying", "claimed", "dead"];
 
 /** States as the core reads them. */
 function listed(states: readonly TimerState[]): string {
-  return listOf("states", states, 1, STATES_MAX)
-    .map((state) => text("a state", state))
+  return listOf("states", states, 1, STATES.length)
+    .map((state) => {
+      if (!STATES.includes(state)) {
+        throw new DuelineError("invalid", `a state is ${STATES.join(", ")}, not ${inWords(state)}`);
+      }
+      return state;
+    })
     .join();
 }
 

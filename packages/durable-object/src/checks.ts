@@ -106,10 +106,19 @@ export function objectOf<T extends object>(what: string, options: T): T {
   return options;
 }
 
-/** An object whose names are the application's own. */
+/** Whether an object is a plain one, of whatever realm: what one of a class has from its class is not among its names. */
+export function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+/** A plain object whose names are the application's own. */
 export function namesOf<T extends object>(what: string, names: T): T {
   if (isThenable(objectOf(what, names))) {
     throw new DuelineError("invalid", `${what}: an object is wanted, not a promise: the function that makes them must not be async`);
+  }
+  if (!isPlain(names)) {
+    throw new DuelineError("invalid", `${what}: a plain object is wanted, not ${inWords(names)}`);
   }
   return names;
 }

@@ -133,12 +133,17 @@ export function isCoreError(thrown: unknown): thrown is CoreError {
   return thrown instanceof Error && "duelineCode" in thrown;
 }
 
+/** What SQLite says behind `deleteAll()`. */
+const WITHOUT_TABLES = /no such table: dueline_/;
+const TABLES_GONE = "; the object's tables were taken away, as `deleteAll()` does: call `ctx.abort()` behind it, and the next instance makes them anew";
+
 /** An error of the core as one of ours. */
 export function fromCore(thrown: unknown): unknown {
   if (!isCoreError(thrown)) {
     return thrown;
   }
-  return new DuelineError(thrown.duelineCode, thrown.message, {
+  const hint = WITHOUT_TABLES.test(thrown.message) ? TABLES_GONE : "";
+  return new DuelineError(thrown.duelineCode, thrown.message + hint, {
     ...(thrown.current === undefined ? {} : { current: thrown.current }),
     ...(thrown.endsAt === undefined ? {} : { endsAt: thrown.endsAt }),
   });
@@ -186,7 +191,7 @@ export function inWords(value: unknown): string {
         return String(value);
     }
   } catch {
-    return `a ${typeof value}`;
+    return typeof value === "object" ? "an object" : `a ${typeof value}`;
   }
 }
 

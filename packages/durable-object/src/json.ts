@@ -1,3 +1,4 @@
+import { isPlain } from "./checks.js";
 import { DuelineError, inWords, textOf } from "./errors.js";
 
 /** Where in a payload something lies: `payload.seats[3].at`. */
@@ -105,9 +106,7 @@ function checkObject(value: object, path: Path): void {
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) {
     throw refused(path, value, "would come back as an object: bytes are a payload of their own, or a text, as base64, within one");
   }
-  const prototype: unknown = Object.getPrototypeOf(value);
-  // That of another realm has no other either.
-  if (prototype !== Object.prototype && prototype !== null && Object.getPrototypeOf(prototype) !== null) {
+  if (!isPlain(value)) {
     throw refused(path, value, "would come back as another object: store a plain one, or give its class a `toJSON`");
   }
   for (const [key, item] of Object.entries(value)) {

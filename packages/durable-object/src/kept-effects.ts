@@ -1,5 +1,5 @@
 import { isThenable } from "./checks.js";
-import { DuelineError, textOf } from "./errors.js";
+import { DuelineError, inWords, textOf } from "./errors.js";
 import { answerOf, type Effects } from "./outcomes.js";
 
 /** Effects that wait for their commit. */
@@ -144,7 +144,7 @@ export function checkedEffects(kind: string, effects: unknown): Effects {
   // Else it is asynchronous, a generator, or a stub of one elsewhere.
   if (!isFunction || Object.prototype.toString.call(effects) !== "[object Function]") {
     const code = isFunction ? "effects_async" : "invalid";
-    throw new DuelineError(code, `the effects of \`${kind}\` are a function that writes, returns nothing, and is no async one`);
+    throw new DuelineError(code, `the effects of \`${kind}\` are a function that writes, returns nothing, and is no async one, not ${inWords(effects)}`);
   }
   return effects as Effects;
 }

@@ -1,4 +1,4 @@
-import { DuelineError, textOf } from "./errors.js";
+import { DuelineError, inWords, textOf } from "./errors.js";
 import type { DueTimer } from "./handlers.js";
 import type { About } from "./hooks.js";
 import type { AlarmReport, DeadLetter } from "./types.js";
@@ -95,7 +95,7 @@ export class Log {
 
   constructor(log: Logger | false | undefined) {
     if (log !== undefined && log !== false && typeof log !== "function") {
-      throw new DuelineError("invalid", "`log` is a function, or `false`");
+      throw new DuelineError("invalid", `\`log\` is a function, or \`false\`, not ${inWords(log)}`);
     }
     this.#logger = log === undefined ? toConsole : log === false ? undefined : log;
   }

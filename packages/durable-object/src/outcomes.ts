@@ -84,7 +84,8 @@ export function done<P extends Payloads = any>(together: Effects | Together<P> =
 
 /**
  * The timer is scheduled again under a new generation, its attempts back at 0. Compute the next due from
- * `timer.dueAt` and it does not drift. Without a payload it keeps the one it has.
+ * `timer.dueAt` and it does not drift; of what was missed each due comes, unless the next is computed behind `timer.now`.
+ * Without a payload it keeps the one it has.
  */
 export function reschedule<P extends Payloads = any, T = never>(
   when: When & { readonly payload?: T },

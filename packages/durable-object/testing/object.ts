@@ -1,5 +1,5 @@
 import { TestAlarm, type ServedAlarm } from "./alarm.js";
-import type { TestClock } from "./clock.js";
+import { TestClock } from "./clock.js";
 import { openDatabase, TestSql, type Value } from "./sql.js";
 import { TestState } from "./state.js";
 
@@ -25,7 +25,7 @@ export interface TestObjectOptions<Env> {
 /** One Durable Object under a {@link TestClock}: its instance, its database in memory, its alarm. */
 export class TestObject<T extends object, Env = unknown> {
   readonly #clock: TestClock;
-  readonly #class: ObjectClass<T, Env>;
+  #class: ObjectClass<T, Env>;
   readonly #name: string;
   readonly #env: Env;
   readonly #sql: TestSql;
@@ -51,6 +51,9 @@ export class TestObject<T extends object, Env = unknown> {
     made: ObjectClass<T, Env>,
     options: TestObjectOptions<Env> = {},
   ): Promise<TestObject<T, Env>> {
+    if (!(clock instanceof TestClock) || typeof made !== "function") {
+      throw new TypeError("TestObject.open takes the clock of TestClock.install() and the class of the object");
+    }
     const object = new TestObject(clock, made, options, new TestSql(await openDatabase()));
     await object.restart();
     return object;
@@ -85,13 +88,21 @@ export class TestObject<T extends object, Env = unknown> {
     return this.#clock.track(Promise.resolve(served));
   }
 
-  /** A new instance over the same database and alarm, as behind an eviction or a deploy. */
-  async restart(): Promise<void> {
+  /**
+   * A new instance over the same database and alarm, as behind an eviction; with another class as behind the deploy of a
+   * new version. It is this object, with the type of that class.
+   */
+  async restart<U extends object = T>(version?: ObjectClass<U, Env>): Promise<TestObject<U, Env>> {
+    if (version !== undefined) {
+      this.#class = version as unknown as ObjectClass<T, Env>;
+    }
+    const { prototype } = this.#class;
     let made: T | undefined;
-    const hasHandler = (): boolean => typeof ((made ?? this.#class.prototype) as Serving).alarm === "function";
+    const hasHandler = (): boolean => typeof ((made ?? prototype) as Serving).alarm === "function";
     this.#state = new TestState(this.#clock, this.#name, this.#sql, this.#alarm, hasHandler);
     made = new this.#class(this.#state.asGiven, this.#env);
     this.#instance = made;
     await this.#state.gate;
+    return this as unknown as TestObject<U, Env>;
   }
 }

@@ -1,4 +1,4 @@
-import type { SqlJsDatabase, SqlJsStatement } from "sql.js";
+import type { SqlJs, SqlJsDatabase, SqlJsStatement } from "./sql-js.js";
 
 /** What a column holds. */
 export type Value = ArrayBuffer | string | number | null;
@@ -11,9 +11,10 @@ const KEPT_MAX = 256;
 
 /** A SQLite database in memory. */
 export async function openDatabase(): Promise<SqlJsDatabase> {
-  let load: typeof import("sql.js").default;
+  let load: SqlJs["default"];
   try {
-    ({ default: load } = await import("sql.js"));
+    // Without the types that it may have beside it: they are no others than these.
+    ({ default: load } = (await import("sql.js" as string)) as SqlJs);
   } catch (cause) {
     throw new Error("@dueline/durable-object/testing needs sql.js: npm install --save-dev sql.js", { cause });
   }

@@ -11,7 +11,7 @@ export { outbox, SinkError, type Delivery, type Outbox, type Sink, type SinkFaul
 
 /** What has come about and is to be told. */
 export interface OutgoingOutcome {
-  /** What a receiver tells a second delivery by: 1 to 128 bytes of UTF-8. Nothing here keeps it unique. */
+  /** What a receiver tells a second delivery by: 1 to 128 bytes of UTF-8: an `occurrenceId`, or of a long one its hash. Nothing here keeps it unique. */
   readonly id: string;
   /** JSON, bytes, or nothing; at most 256 KiB as it is stored. */
   readonly payload?: unknown;
@@ -84,7 +84,7 @@ const PAGE_MAX = 100;
 const OUTBOX: Known<Outbox> = { deliver: true, parse: true, rows: true, deadline: true, budget: true, retry: true };
 const PAGE: Known<PageOptions> = { after: true, limit: true };
 const OUTGOING: Known<OutgoingOutcome & { readonly name?: unknown }> = { id: true, payload: true, name: true };
-const ID_HINT = "give a shorter one that is the same each time: `kind` and `generation` of the timer, or a hash of its `occurrenceId`";
+const ID_HINT = "give a shorter one that is the same each time; in place of the `occurrenceId` of a timer with a long name, a hash of it";
 
 /**
  * Outboxes: an outcome commits with the writes that it tells of, and is then given to the sink of its outbox, in

@@ -95,6 +95,27 @@ describe("a class that composes its timers", () => {
   });
 });
 
+it("an object whose tables are gone says why, until there is a new instance", async () => {
+  const object = await TestObject.open(clock, WithAlarm);
+  await object.instance.timers.schedule("tick", { name: "a", after: 5 });
+  // As `deleteAll()` does it.
+  for (const { name } of object.sql("SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'dueline%'")) {
+    object.sql(`DROP TABLE ${String(name)}`);
+  }
+  const calls = [
+    () => object.instance.timers.schedule("tick", { after: 5 }),
+    () => object.instance.timers.get("tick", "a"),
+    () => object.instance.timers.scheduleMany([{ kind: "tick", after: 5 }]),
+  ];
+  for (const call of calls) {
+    await assert.rejects(call(), /^DuelineError: unavailable: .*no such table: dueline_.*call `ctx\.abort\(\)`/);
+  }
+  await object.restart();
+  await object.instance.timers.schedule("tick", { after: 5 });
+  await clock.advance(5);
+  assert.equal(ran, 1);
+});
+
 describe("an `alarm()` in the place of that of `TimerObject`", () => {
   it("is told of once if it does not serve the timers", async () => {
     class Forgets extends Logged {

@@ -88,6 +88,20 @@ for (const dueAt of [null, "12", [5], true, new Date(Number.NaN), 1n, Symbol.ite
   });
 }
 
+it("a verb that is called in a transaction of the object's own runs behind it", async () => {
+  const { timers } = room.instance;
+  const { storage } = (room.instance as unknown as { ctx: DurableObjectState }).ctx;
+  const called: Promise<unknown>[] = [];
+  const rolledBack = (): void => {
+    called.push(timers.schedule("close", { name: "a", after: 1 }));
+    called.push(timers.scheduleMany([{ kind: "close", name: "b", after: 1 }]));
+    throw new Error("rolled back");
+  };
+  assert.throws(() => storage.transactionSync(rolledBack), /rolled back/);
+  await Promise.all(called);
+  assert.equal((await timers.list("close")).items.length, 2);
+});
+
 for (const wait of [1, "yes", null, 1n, Symbol.iterator, Object.create(null)]) {
   it(`a pause waits for no ${typeof wait}`, async () => {
     const { timers } = room.instance;

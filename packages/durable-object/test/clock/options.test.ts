@@ -119,6 +119,9 @@ const OF_AN_OBJECT: Record<string, [options: unknown, words: RegExp]> = {
   "a misspelt setting": [{ handlers: {}, fires: 5 }, /there is no option `fires`; there are handlers, ownAlarm, fired,/],
   "a setting in words": [{ handlers: {}, fired: "5" }, /fired is a whole number.* not the string "5"/],
   "handlers in a list": [{ handlers: [run] }, /`handlers`: an object is wanted, not a list of 1/],
+  "handlers in a Map": [{ handlers: new Map([["tick", run]]) }, /`handlers`: a plain object is wanted, not an object of the class `Map`/],
+  "handlers that are methods": [{ handlers: new (class Many { tick(): void {} })() }, /not an object of the class `Many`/],
+  "a log in words": [{ handlers: {}, log: "console" }, /`log` is a function, or `false`, not the string "console"/],
   "a promise of handlers": [{ handlers: async () => ({}) }, /`handlers`: .* must not be async/],
   "a handler that is none": [{ handlers: { tick: 5 } }, /the kind `tick` needs a handler: .* not 5/],
   "a run that is none": [{ handlers: { tick: { run: "x" } } }, /not the string "x"/],
@@ -170,6 +173,8 @@ const OF_A_CALL: Record<string, [call: (timers: Verbs) => Promise<unknown>, word
   "no list": [(timers) => timers.scheduleMany({} as never), /timers are a list of 0 to 1000, not an empty object/],
   "a misspelt generation": [(timers) => timers.cancel("tick", "a", { ifmatch: "1" } as never), /no option `ifmatch`; there are ifMatch/],
   "no name": [(timers) => timers.cancel("tick", 5 as never), /a name is a string .* not 5/],
+  "a state that is none": [(timers) => timers.list("tick", { states: ["done" as never] }), /a state is pending, retrying, claimed, dead, not the string "done"/],
+  "effects that are none": [(timers) => timers.tickets.consume("a", { effects: 5 as never }), /the effects of `tickets` are .* not 5/],
   "a misspelt prefix": [(timers) => timers.list("tick", { prefx: "a" } as never), /no option `prefx`/],
   "a payload to reschedule": [(timers) => timers.reschedule("tick", "a", { after: 1, payload: 1 } as never), /no option `payload`/],
   "a misspelt wait": [(timers) => timers.pause("tick", { Wait: true } as never), /no option `Wait`/],
@@ -182,7 +187,7 @@ const OF_A_CALL: Record<string, [call: (timers: Verbs) => Promise<unknown>, word
   "a limit in the singular": [(timers) => timers.quotas.charge("calls", [1], { limit: [1] } as never), /no option `limit`; there are limits, effects/],
   "a misspelt commit": [(timers) => timers.reservations.commit("a", { serial: "1", effect: run } as never), /no option `effect`/],
   "a misspelt payload": [(timers) => timers.outboxes.append("mail", [{ id: "a", paylaod: 1 } as never]), /no option `paylaod`/],
-  "a long id": [(timers) => timers.outboxes.append("mail", [{ id: "x".repeat(129) }]), /at most 128 bytes .* a hash of its `occurrenceId`/],
+  "a long id": [(timers) => timers.outboxes.append("mail", [{ id: "x".repeat(129) }]), /at most 128 bytes .* of the `occurrenceId` of a timer with a long name, a hash of it/],
   "a misspelt place": [(timers) => timers.gated.add("a", [{ Place: "p", key: "k" } as never]), /no option `Place`/],
 };
 

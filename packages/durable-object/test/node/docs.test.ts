@@ -27,6 +27,18 @@ it("every program of the documentation is a file of the examples", () => {
   assert.deepEqual(others, []);
 });
 
+it("the documentation tells of every name that `TimerObject` takes, and of no other", () => {
+  const sources = ["src/base-timer-object.ts", "src/kinds/timer-object.ts"].map((file) => readFileSync(join(PACKAGE, file), "utf8"));
+  const members = /^  (?:protected |abstract |override |readonly |async |get )*(\w+)\??[(<:]/gm;
+  const taken = new Set(sources.flatMap((source) => Array.from(source.matchAll(members), ([, name]) => name)));
+  taken.delete("constructor");
+  const page = readFileSync(PAGES[1] ?? "", "utf8");
+  const [told = ""] = /^\*\*Names\.\*\*[^]*?A method of yours/m.exec(page) ?? [];
+  const names = Array.from(told.matchAll(/`(\w+)`/g), ([, name]) => name).filter((name) => name !== "TimerObject");
+  assert.ok(taken.size > 10);
+  assert.deepEqual(names.sort(), [...taken].sort());
+});
+
 it("the documentation tells of every error, and of no other", () => {
   const source = readFileSync(join(PACKAGE, "src/errors.ts"), "utf8");
   const list = source.slice(0, source.indexOf("export class"));

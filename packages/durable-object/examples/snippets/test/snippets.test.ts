@@ -8,6 +8,7 @@ import { Room } from "../../quick-start/src/index.js";
 import { Session } from "../src/adopt.js";
 import { takeOver } from "../src/from-agents.js";
 import { Meeting } from "../src/many.js";
+import { Meter } from "../src/recurring.js";
 
 let clock: TestClock;
 beforeEach(() => {
@@ -34,6 +35,21 @@ it("an object's own alarm goes on beside timers", async () => {
   assert.equal(session.sql("SELECT * FROM visits").length, 1);
   await clock.advance(3_600_000);
   assert.equal(session.sql("SELECT * FROM visits").length, 0);
+});
+
+it("a timer that comes again and again does what it missed in one run, and does not drift", async () => {
+  const meter = await TestObject.open(clock, Meter);
+  const begins = clock.now - 86_400_000 - 20_000;
+  await meter.instance.begin(begins);
+  await meter.instance.begin(begins + 7_000);
+  const opened = clock.now;
+  await clock.advance(100_000);
+  const due = (minute: number): number => begins + minute * 60_000;
+  assert.deepEqual(meter.sql("SELECT * FROM samples"), [
+    { at: opened + 1, missed: 1_440 },
+    { at: due(1_441), missed: 0 },
+    { at: due(1_442), missed: 0 },
+  ]);
 });
 
 it("schedules of an agent become timers, once", async () => {

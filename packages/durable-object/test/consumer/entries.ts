@@ -1,7 +1,8 @@
 // Goal: the declarations of the package compile in a project that checks its libraries and knows no newer JavaScript
-// than the platform's oldest programs. Method: both entries, with all that they declare; nothing here is run.
+// than the platform's oldest programs. Method: each entry, with all that it declares; nothing here is run.
 import * as main from "@dueline/durable-object";
 import * as kinds from "@dueline/durable-object/kinds";
+import * as testing from "@dueline/durable-object/testing";
 
 export class Room extends main.TimerObject<{ close: string }> {
   protected override handlers(): main.Handlers<{ close: string }> {
@@ -16,4 +17,10 @@ export class Office extends kinds.TimerObject<{ close: string }> {
   protected override builtIns(): kinds.BuiltIns {
     return { tickets: {}, leases: {}, gated: { look: ({ keys }) => keys.map(() => true), release: () => undefined } };
   }
+}
+
+export async function tested(clock: testing.TestClock): Promise<number | null> {
+  const room = await testing.TestObject.open(clock, Room);
+  await room.instance.schedule("close", { after: 1, payload: "late" });
+  return room.alarmAt;
 }
