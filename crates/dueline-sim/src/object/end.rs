@@ -7,6 +7,7 @@ use dueline_history::{Octets, Scan, What};
 use dueline_testkit::model::script::{KINDS, Op, payload};
 use dueline_worker::simulated::StorageFaults;
 
+use super::platform::LOST_AFTER_MS;
 use super::world::{INSTANCE, Later, ObjectWorld};
 use crate::client::partition;
 use crate::disk::{at_once, lane_wakes, octets};
@@ -85,9 +86,18 @@ impl ObjectWorld<'_> {
         self.alarms.is_empty()
             && !self.object.waits_for_retry()
             && self.object.unsynced() == 0
+            && !self.trusts_a_lost_alarm()
             && self.later.is_empty()
             && !self.executor.has_requests()
             && self.is_worked_off()
+    }
+
+    /// Whether the platform has lost the stored alarm and nobody can tell yet: what is put now would wait for
+    /// the next request.
+    fn trusts_a_lost_alarm(&self) -> bool {
+        let stored_ms = self.object.storage().alarm_ms();
+        let is_lost = self.object.next_alarm_ms().is_none();
+        is_lost && stored_ms.is_some_and(|at_ms| at_ms + LOST_AFTER_MS >= self.now_ms())
     }
 
     /// Whether what is left waits for a program that knows its kind. If the platform has lost the alarm for

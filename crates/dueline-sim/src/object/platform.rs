@@ -22,7 +22,7 @@ use crate::tag::Tag;
 /// How long a call of the alarm's handler goes on with what comes due meanwhile.
 const STAY_MS: u64 = 5_000;
 /// When an alarm that was not served passes for lost, in milliseconds behind its time.
-const LOST_AFTER_MS: u64 = 1_000;
+pub(super) const LOST_AFTER_MS: u64 = 1_000;
 /// More turns than any constructor needs.
 const TURNS_OF_CONSTRUCTOR_MAX: u32 = 100;
 
