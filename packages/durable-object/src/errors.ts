@@ -133,16 +133,21 @@ export function isCoreError(thrown: unknown): thrown is CoreError {
   return thrown instanceof Error && "duelineCode" in thrown;
 }
 
-/** What SQLite says behind `deleteAll()`. */
-const WITHOUT_TABLES = /no such table: dueline_/;
-const TABLES_GONE = "; the object's tables were taken away, as `deleteAll()` does: call `ctx.abort()` behind it, and the next instance makes them anew";
+/** What SQLite says behind `deleteAll()`, and the platform where a class has lost its `alarm()`: and what is to be done. */
+const HINTS: readonly (readonly [said: RegExp, hint: string])[] = [
+  [
+    /no such table: dueline_/,
+    "; the object's tables were taken away, as `deleteAll()` does: call `ctx.abort()` behind it, and the next instance makes them anew",
+  ],
+  [/must have an alarm\(\) handler/, "; what was written is there, and fires once the class has an `alarm()` again"],
+];
 
 /** An error of the core as one of ours. */
 export function fromCore(thrown: unknown): unknown {
   if (!isCoreError(thrown)) {
     return thrown;
   }
-  const hint = WITHOUT_TABLES.test(thrown.message) ? TABLES_GONE : "";
+  const hint = HINTS.find(([said]) => said.test(thrown.message))?.[1] ?? "";
   return new DuelineError(thrown.duelineCode, thrown.message + hint, {
     ...(thrown.current === undefined ? {} : { current: thrown.current }),
     ...(thrown.endsAt === undefined ? {} : { endsAt: thrown.endsAt }),

@@ -1,4 +1,5 @@
 import { Globals } from "./globals.js";
+import { known } from "./options.js";
 
 /** How a clock starts. */
 export interface TestClockOptions {
@@ -56,7 +57,7 @@ export class TestClock {
     if (TestClock.#installed !== undefined) {
       throw new Error("a TestClock is installed already; uninstall it first");
     }
-    const clock = new TestClock(options);
+    const clock = new TestClock(known<TestClockOptions>("TestClock.install", options, { now: true, seed: true, patience: true }));
     clock.#globals.replace();
     TestClock.#installed = clock;
     return clock;

@@ -1,5 +1,6 @@
 import { TestAlarm, type ServedAlarm } from "./alarm.js";
 import { TestClock } from "./clock.js";
+import { known } from "./options.js";
 import { openDatabase, TestSql, type Value } from "./sql.js";
 import { TestState } from "./state.js";
 
@@ -54,6 +55,7 @@ export class TestObject<T extends object, Env = unknown> {
     if (!(clock instanceof TestClock) || typeof made !== "function") {
       throw new TypeError("TestObject.open takes the clock of TestClock.install() and the class of the object");
     }
+    known<TestObjectOptions<Env>>("TestObject.open", options, { name: true, env: true });
     const object = new TestObject(clock, made, options, new TestSql(await openDatabase()));
     await object.restart();
     return object;

@@ -1,5 +1,5 @@
-import { span } from "../checks.js";
-import { DuelineError, textOf } from "../errors.js";
+import { optionsOf, span, type Known } from "../checks.js";
+import { DuelineError, inWords, textOf } from "../errors.js";
 import type { Retry, Signalled } from "../handlers.js";
 import type { Hook } from "../hooks.js";
 import { decodeName, decodePayload } from "../payload.js";
@@ -55,6 +55,8 @@ export type SinkFault = "failed" | "unavailable" | "refused";
 
 const FAULTS: readonly unknown[] = ["failed", "unavailable", "refused"] satisfies SinkFault[];
 
+const MORE: Known<{ readonly after?: number; readonly cause?: unknown }> = { after: true, cause: true };
+
 /** Thrown by a sink: the delivery failed. */
 export class SinkError extends Error {
   override readonly name = "SinkError";
@@ -64,9 +66,10 @@ export class SinkError extends Error {
 
   /** The message is kept with an outcome that is set aside, up to 255 bytes. */
   constructor(fault: SinkFault, message: string, more: { readonly after?: number; readonly cause?: unknown } = {}) {
-    super(message, more.cause === undefined ? undefined : { cause: more.cause });
+    super(message, more?.cause === undefined ? undefined : { cause: more.cause });
+    optionsOf("what goes with a SinkError", more, MORE);
     if (!FAULTS.includes(fault)) {
-      throw new DuelineError("invalid", "the fault of a delivery is `failed`, `unavailable` or `refused`");
+      throw new DuelineError("invalid", `the fault of a delivery is \`failed\`, \`unavailable\` or \`refused\`, not ${inWords(fault)}`);
     }
     this.fault = fault;
     this.after = more.after === undefined ? undefined : span("after", more.after);

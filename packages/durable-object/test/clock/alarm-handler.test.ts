@@ -80,6 +80,20 @@ describe("a class that composes its timers", () => {
     assert.deepEqual([ran, object.alarms.length], [1, 1]);
   });
 
+  it("that has lost its `alarm()` says that its timers wait for it", async () => {
+    const object = await TestObject.open(clock, WithAlarm);
+    const without = await object.restart(WithoutAlarm);
+    await assert.rejects(without.instance.timers.schedule("tick", { after: 5 }), (thrown) => {
+      assert.equal((thrown as { code?: string }).code, "unknown_outcome");
+      assert.match((thrown as Error).message, /must have an alarm\(\) handler.*; what was written is there, and fires once/);
+      return true;
+    });
+    await clock.advance(5);
+    await without.restart(WithAlarm);
+    await clock.advance(1);
+    assert.equal(ran, 1);
+  });
+
   it("has one `Timers`", async () => {
     class Twice extends WithAlarm {
       readonly more = new Timers<Kinds>(this.ctx, { handlers });

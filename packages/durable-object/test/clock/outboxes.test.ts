@@ -325,6 +325,7 @@ it("names, ids, sequences and payloads are looked at", async () => {
   assert.equal((await outboxes.append("mail", most, { effects: shop.instance.order("most") })).length, 95);
   assert.equal((await outboxes.append("mail", [{ id: "x".repeat(128), payload: large }])).at(-1), 96);
   assert.throws(() => new SinkError("gone" as never, "x"), code("invalid"));
+  assert.throws(() => new SinkError("failed", "x", { afterMs: 5 } as never), code("invalid"));
   assert.throws(() => new SinkError("failed", "x", { after: -1 }), code("due_out_of_range"));
 });
 

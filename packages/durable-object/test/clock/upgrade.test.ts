@@ -69,4 +69,8 @@ it("what is no clock, or no class, is said to be none", async () => {
   const words = /TestObject\.open takes the clock of TestClock\.install\(\) and the class/;
   await assert.rejects(TestObject.open(First as never, undefined as never), words);
   await assert.rejects(TestObject.open(clock, undefined as never), words);
+  const named = TestObject.open(clock, First, { nmae: "a" } as never);
+  await assert.rejects(named, /TestObject\.open: there is no option `nmae`; there are name, env/);
+  clock.uninstall();
+  assert.throws(() => TestClock.install({ sed: 5 } as never), /TestClock\.install: there is no option `sed`/);
 });
