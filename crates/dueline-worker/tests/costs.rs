@@ -136,8 +136,8 @@ fn schedules_of_a_hundred_in_one_commit() {
         "due before everything else"
     );
     assert_eq!(later, of(101, (1, 100), 0, 1), "due later");
-    assert_eq!(named, of(301, (1, 200), 0, 1), "with new names");
-    assert_eq!(replaced, of(501, (201, 300), 0, 1), "with known names");
+    assert_eq!(named, of(302, (2, 200), 0, 1), "with new names");
+    assert_eq!(replaced, of(502, (202, 300), 0, 1), "with known names");
 }
 
 #[test]

@@ -76,7 +76,9 @@ impl<'a> Reads<'a> {
         partition: &Partition,
         keys: &[Key],
     ) -> Result<Vec<Option<Value>>, StoreError> {
-        keys.iter().map(|key| self.get(partition, key)).collect()
+        let memo = PartitionMemo::default();
+        let reads = self.of_one_call(keys.len(), &memo);
+        keys.iter().map(|key| reads.get(partition, key)).collect()
     }
 
     /// As [`ReadStore::scan`](crate::store::ReadStore::scan).
@@ -100,11 +102,13 @@ impl<'a> Reads<'a> {
         validate_ranges(ranges)?;
         let mut pages: Vec<ScanPage> = Vec::with_capacity(ranges.len());
         let mut rows_left = SCAN_PAGE_ROWS_MAX;
+        let memo = PartitionMemo::default();
+        let reads = self.of_one_call(ranges.len(), &memo);
         for range in ranges {
             if rows_left == 0 {
                 break;
             }
-            let page = self.scan_valid(partition, range)?;
+            let page = reads.scan_valid(partition, range)?;
             rows_left = rows_left.saturating_sub(page.rows.len());
             pages.push(page);
         }
@@ -174,6 +178,18 @@ impl<'a> Reads<'a> {
     pub fn probe(&self) -> Result<(), StoreError> {
         first_int(self.conn, sql::META_SCHEMA, &[])?;
         Ok(())
+    }
+
+    /// Within one call nothing changes, so several statements of it ask for the partition's id once; for two
+    /// that is not worth a statement.
+    fn of_one_call<'b>(&self, statements: usize, memo: &'b PartitionMemo) -> Reads<'b>
+    where
+        'a: 'b,
+    {
+        Reads {
+            conn: self.conn,
+            memo: self.memo.or((statements > 2).then_some(memo)),
+        }
     }
 
     /// The statement for these rows of a partition, and what it is to be given; none if there is no such

@@ -20,15 +20,15 @@ const cost = (read: number, written: number, alarms: number): Counted => ({ read
 it("a reservation costs as is documented", async () => {
   const object = workerd.object("KindCosts", "reservations");
   assert.deepEqual(await object.call("reservations"), {
-    reserve: cost(1, 2, 0),
-    sooner: cost(4, 3, 1),
-    exists: cost(1, 0, 0),
-    get: cost(1, 0, 0),
-    extend: cost(2, 1, 0),
-    commit: cost(2, 1, 0),
-    abort: cost(2, 1, 0),
-    endedBefore: cost(1, 0, 0),
-    forget: cost(3, 1, 0),
+    reserve: cost(2, 2, 0),
+    sooner: cost(6, 3, 1),
+    exists: cost(2, 0, 0),
+    get: cost(2, 0, 0),
+    extend: cost(3, 1, 0),
+    commit: cost(3, 1, 0),
+    abort: cost(3, 1, 0),
+    endedBefore: cost(2, 0, 0),
+    forget: cost(4, 1, 0),
   });
 });
 
@@ -37,20 +37,20 @@ it("the alarm of a reservation costs as is documented", async () => {
   const alarm = (): Promise<Counted | null> => until(() => object.call<Counted | null>("alarm"), (found) => found !== null);
   await object.call("reserve", "warm", 3_600_000);
   await object.call("reserve", "abandoned", 20);
-  assert.deepEqual(await alarm(), cost(15, 3, 1), "abandoned");
+  assert.deepEqual(await alarm(), cost(18, 3, 1), "abandoned");
   await object.call("reserve", "goes", 20, 0);
-  assert.deepEqual(await alarm(), cost(16, 3, 1), "abandoned, and gone");
+  assert.deepEqual(await alarm(), cost(19, 3, 1), "abandoned, and gone");
   const serial = await object.call("reserve", "committed", 250);
   await object.call("commit", "committed", serial);
-  assert.deepEqual(await alarm(), cost(15, 2, 1), "committed");
+  assert.deepEqual(await alarm(), cost(18, 2, 1), "committed");
 });
 
 it("a charge costs as is documented", async () => {
   const object = workerd.object("KindCosts", "quotas");
   assert.deepEqual(await object.call("quotas"), {
-    first: cost(0, 2, 0),
-    next: cost(2, 1, 0),
-    refused: cost(1, 0, 0),
-    usage: cost(1, 0, 0),
+    first: cost(2, 2, 0),
+    next: cost(3, 1, 0),
+    refused: cost(2, 0, 0),
+    usage: cost(2, 0, 0),
   });
 });
