@@ -12,7 +12,7 @@ use wasm_bindgen::prelude::*;
 
 use crate::errors::{store_error, unavailable};
 use crate::literals::Literals;
-use crate::platform::{Cursor, Sql, last_thrown, next_rows, write_key, write_row};
+use crate::platform::{Cursor, Sql, exec_numbers, last_thrown, next_rows, write_key, write_row};
 
 /// In front of the names of the engine's tables: the object's application has tables too.
 const PREFIX: &str = "dueline_";
@@ -37,13 +37,26 @@ impl<'a> Connection<'a> {
 
     fn run(&self, sql: &'static str, params: &[SqlParam<'_>]) -> Result<Cursor, StoreError> {
         let statement = statement(sql);
-        let bindings = Array::new();
+        let mut numbers = Vec::with_capacity(params.len());
+        let mut bindings = None;
         for param in params {
-            bindings.push(&bound(*param)?);
+            match (*param, &bindings) {
+                (SqlParam::Int(value), None) => numbers.push(exact(value)?),
+                // With bytes among them each costs calls of its own.
+                (param, _) => {
+                    let bindings = bindings.get_or_insert_with(|| {
+                        let before = numbers.iter().copied().map(JsValue::from_f64);
+                        before.collect::<Array>()
+                    });
+                    bindings.push(&bound(param)?);
+                }
+            }
         }
-        self.sql
-            .exec(&statement, &bindings)
-            .map_err(|error| store_error(&error))
+        let done = match bindings {
+            Some(bindings) => self.sql.exec(&statement, &bindings),
+            None => exec_numbers(self.sql, &statement, &numbers),
+        };
+        done.map_err(|error| store_error(&error))
     }
 }
 

@@ -244,7 +244,15 @@ extern "C" {
     #[wasm_bindgen(js_name = writeRow)]
     pub fn write_row(sql: &Sql, statement: &JsString, part: f64, key: &[u8], value: &[u8]) -> f64;
 
-    /// What such a statement threw.
+    /// Runs a statement whose bindings are numbers.
+    #[wasm_bindgen(catch, js_name = execNumbers)]
+    pub fn exec_numbers(
+        sql: &Sql,
+        statement: &JsString,
+        numbers: &[f64],
+    ) -> Result<Cursor, JsValue>;
+
+    /// What a statement that writes a key or a row threw.
     #[wasm_bindgen(js_name = lastThrown)]
     pub fn last_thrown() -> JsValue;
 

@@ -43,6 +43,12 @@ export function writeRow(sql: { readonly exec: Statement }, statement: string, p
   }
 }
 
+/** Runs a statement whose bindings are numbers. Most are those of a wake, and spreading them would cost more. */
+export function execNumbers(sql: { readonly exec: Statement }, statement: string, numbers: Float64Array): Cursor {
+  const [kind = 0, at = 0, part = 0] = [numbers[0], numbers[1], numbers[2]];
+  return numbers.length === 3 ? sql.exec(statement, kind, at, part) : sql.exec(statement, ...numbers);
+}
+
 let page = new Uint8Array(2 * PAGE_BYTES);
 let numbers = new DataView(page.buffer);
 

@@ -62,7 +62,7 @@ export class Counted extends DurableObject {
       await this.#counting.during(() => this.#timers.schedule("tick", { dueAt, ...(name === undefined ? {} : { name }) }));
       return this.#counting.statements;
     };
-    return { later: await one(at + 10), named: await one(at + 20, "s"), replaced: await one(at + 30, "s"), sooner: await one(at - 10) };
+    return { later: await one(at + 10), named: await one(at + 20, "s"), replaced: await one(at + 30, "s"), sooner: await one(at - 100_000) };
   }
 
   /** As many as `COUNT` at a time: due before everything that is pending, or behind it; new names, and known ones. */
