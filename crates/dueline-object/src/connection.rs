@@ -12,7 +12,9 @@ use wasm_bindgen::prelude::*;
 
 use crate::errors::{store_error, unavailable};
 use crate::literals::Literals;
-use crate::platform::{Cursor, Sql, exec_numbers, last_thrown, next_rows, write_key, write_row};
+use crate::platform::{
+    Cursor, Sql, exec_numbers, last_thrown, next_rows, write_key, write_row, write_row_beside,
+};
 
 /// In front of the names of the engine's tables: the object's application has tables too.
 const PREFIX: &str = "dueline_";
@@ -96,6 +98,21 @@ impl SqlConn for Connection<'_> {
                 SqlParam::Blob(key),
                 SqlParam::Blob(value),
             ] => write_row(self.sql, &statement(sql), exact(part)?, key, value),
+            [
+                SqlParam::Int(part),
+                SqlParam::Blob(key),
+                SqlParam::Blob(value),
+                SqlParam::Int(kind),
+                SqlParam::Int(at),
+            ] => write_row_beside(
+                self.sql,
+                &statement(sql),
+                exact(part)?,
+                key,
+                value,
+                exact(kind)?,
+                exact(at)?,
+            ),
             _ => self.run(sql, params)?.rows_written(),
         };
         if written < 0.0 {

@@ -244,6 +244,18 @@ extern "C" {
     #[wasm_bindgen(js_name = writeRow)]
     pub fn write_row(sql: &Sql, statement: &JsString, part: f64, key: &[u8], value: &[u8]) -> f64;
 
+    /// The same for a row that goes in beside a wake.
+    #[wasm_bindgen(js_name = writeRowBeside)]
+    pub fn write_row_beside(
+        sql: &Sql,
+        statement: &JsString,
+        part: f64,
+        key: &[u8],
+        value: &[u8],
+        kind: f64,
+        at: f64,
+    ) -> f64;
+
     /// Runs a statement whose bindings are numbers.
     #[wasm_bindgen(catch, js_name = execNumbers)]
     pub fn exec_numbers(

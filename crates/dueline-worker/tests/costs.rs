@@ -103,9 +103,9 @@ fn schedules() {
             .run(driver.store().apply(&home.partition, batch))
             .unwrap();
     });
-    assert_eq!(earlier, of(5, (2, 2), 1, 1), "due before everything else");
-    assert_eq!(later, of(2, (1, 1), 0, 1), "due later");
-    assert_eq!(named, of(3, (1, 2), 0, 1), "with a name");
+    assert_eq!(earlier, of(4, (1, 2), 1, 1), "due before everything else");
+    assert_eq!(later, of(1, (0, 1), 0, 1), "due later");
+    assert_eq!(named, of(2, (0, 2), 0, 1), "with a name");
     assert_eq!(own_row, of(2, (1, 1), 0, 1), "no timer at all");
 }
 
@@ -132,12 +132,12 @@ fn schedules_of_a_hundred_in_one_commit() {
     let replaced = cost(&home, || all(START_MS + 7_000, true));
     assert_eq!(
         earlier,
-        of(104, (2, 101), 1, 1),
+        of(103, (1, 101), 1, 1),
         "due before everything else"
     );
-    assert_eq!(later, of(101, (1, 100), 0, 1), "due later");
-    assert_eq!(named, of(302, (2, 200), 0, 1), "with new names");
-    assert_eq!(replaced, of(502, (202, 300), 0, 1), "with known names");
+    assert_eq!(later, of(100, (0, 100), 0, 1), "due later");
+    assert_eq!(named, of(301, (1, 200), 0, 1), "with new names");
+    assert_eq!(replaced, of(501, (201, 300), 0, 1), "with known names");
 }
 
 #[test]

@@ -43,6 +43,24 @@ export function writeRow(sql: { readonly exec: Statement }, statement: string, p
   }
 }
 
+/** As {@link writeRow}, for one that goes in beside the wake of this kind and time. */
+export function writeRowBeside(
+  sql: { readonly exec: Statement },
+  statement: string,
+  part: number,
+  key: Lent,
+  value: Lent,
+  kind: number,
+  at: number,
+): number {
+  try {
+    return sql.exec(statement, part, key, value, kind, at).rowsWritten;
+  } catch (error) {
+    thrown = error;
+    return -1;
+  }
+}
+
 /** Runs a statement whose bindings are numbers. Most are those of a wake, and spreading them would cost more. */
 export function execNumbers(sql: { readonly exec: Statement }, statement: string, numbers: Float64Array): Cursor {
   const [kind = 0, at = 0, part = 0] = [numbers[0], numbers[1], numbers[2]];

@@ -116,6 +116,22 @@ impl ObjectStore {
         marks: bool,
         stays: Stays,
     ) -> GroupOutcome {
+        let done = self.commit_as_remembered(state, partition, group, effects, marks, stays);
+        if !state.writer.was_wrong() {
+            return done;
+        }
+        self.commit_as_remembered(state, partition, group, effects, marks, stays)
+    }
+
+    fn commit_as_remembered(
+        &self,
+        state: &mut State,
+        partition: &Partition,
+        group: &Group,
+        effects: &[Vec<u64>],
+        marks: bool,
+        stays: Stays,
+    ) -> GroupOutcome {
         let mut failed = None;
         let done = self.transact(state, |conn, writer| {
             if marks {

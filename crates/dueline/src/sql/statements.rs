@@ -24,6 +24,21 @@ pub(super) const BEHIND_OF: RowsOf = RowsOf {
     by_name: ROWS_BEHIND_BY_NAME,
 };
 
+/// A row's write, and the same beside a wake.
+pub(super) struct RowWrite {
+    pub(super) plain: &'static str,
+    pub(super) beside: &'static str,
+}
+
+pub(super) const INSERT: RowWrite = RowWrite {
+    plain: ROW_INSERT,
+    beside: ROW_INSERT_BESIDE,
+};
+pub(super) const PUT: RowWrite = RowWrite {
+    plain: ROW_PUT,
+    beside: ROW_PUT_BESIDE,
+};
+
 const ROW_GET_BY_NAME: &str =
     "SELECT value FROM kv WHERE part = (SELECT id FROM part WHERE name = ?1) AND key = ?2";
 const ROWS_FROM_BY_NAME: &str = "SELECT key, value FROM kv \
@@ -36,6 +51,12 @@ pub(super) const ROW_PRESENT: &str = "SELECT 1 FROM kv WHERE part = ?1 AND key =
 pub(super) const ROW_INSERT: &str =
     "INSERT INTO kv (part, key, value) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
 pub(super) const ROW_PUT: &str = "INSERT INTO kv (part, key, value) VALUES (?1, ?2, ?3) \
+     ON CONFLICT (part, key) DO UPDATE SET value = excluded.value";
+/// The same where a wake lies: its kind and time. Elsewhere nothing is written.
+pub(super) const ROW_INSERT_BESIDE: &str = "INSERT INTO kv (part, key, value) SELECT ?1, ?2, ?3 \
+     WHERE EXISTS (SELECT 1 FROM wake WHERE kind = ?4 AND at = ?5 AND part = ?1) ON CONFLICT DO NOTHING";
+pub(super) const ROW_PUT_BESIDE: &str = "INSERT INTO kv (part, key, value) SELECT ?1, ?2, ?3 \
+     WHERE EXISTS (SELECT 1 FROM wake WHERE kind = ?4 AND at = ?5 AND part = ?1) \
      ON CONFLICT (part, key) DO UPDATE SET value = excluded.value";
 pub(super) const ROW_DELETE: &str = "DELETE FROM kv WHERE part = ?1 AND key = ?2";
 pub(super) const ROW_ANY: &str = "SELECT 1 FROM kv WHERE part = +?1 LIMIT 1";
@@ -105,6 +126,8 @@ pub const STATEMENTS: &[&str] = &[
     ROW_GET,
     ROW_PRESENT,
     ROW_INSERT,
+    ROW_INSERT_BESIDE,
+    ROW_PUT_BESIDE,
     ROW_PUT,
     ROW_DELETE,
     ROW_ANY,

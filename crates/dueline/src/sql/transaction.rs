@@ -138,14 +138,15 @@ impl<'a> Transaction<'a> {
     /// As [`run`](Self::run).
     pub fn finish(mut self) -> Result<Finished, StoreError> {
         for ((part, key), value) in std::mem::take(&mut self.staged) {
-            let (part, key) = (SqlParam::Int(part), SqlParam::Blob(&key));
             match value {
-                Some(value) => self
-                    .conn
-                    .execute(sql::ROW_PUT, &[part, key, SqlParam::Blob(&value)])?,
-                None => self.conn.execute(sql::ROW_DELETE, &[part, key])?,
+                Some(value) => self.write(&sql::PUT, part, &key, &value)?,
+                None => {
+                    let row = [SqlParam::Int(part), SqlParam::Blob(&key)];
+                    self.conn.execute(sql::ROW_DELETE, &row)?
+                }
             };
         }
+        self.show_the_rest()?;
         let answers = self.set_wakes()?;
         self.drop_empty_partitions()?;
         let outcomes = self

@@ -193,12 +193,7 @@ impl Transaction<'_> {
             else {
                 continue;
             };
-            let row = [
-                SqlParam::Int(part),
-                SqlParam::Blob(key),
-                SqlParam::Blob(value),
-            ];
-            if self.conn.execute(sql::ROW_INSERT, &row)? == 1 {
+            if self.write(&sql::INSERT, part, key, value)? == 1 {
                 continue;
             }
             let mut index = fold.precondition;

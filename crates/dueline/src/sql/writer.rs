@@ -20,6 +20,8 @@ pub struct Writer {
     pub(super) size_limit: Option<SizeLimit>,
     /// Whether what is remembered is looked at again before it is used.
     pub(super) is_doubted: bool,
+    /// Whether that was wrong in the last transaction, which has failed for it.
+    pub(super) was_wrong: bool,
     next_id: i64,
 }
 
@@ -35,17 +37,25 @@ impl Writer {
             armed: Recent::new(LANES_KNOWN),
             size_limit,
             is_doubted: false,
+            was_wrong: false,
             next_id: last + 1,
         })
     }
 
     /// For a host whose commits others may take back, as an application does whose own transaction goes
     /// around them, or whose database has a second writer: what is remembered is only a guess, and a
-    /// transaction that uses it makes sure of it with one statement more.
+    /// transaction that uses it makes sure of it. If it is wrong the transaction fails, the host rolls it back,
+    /// and [`was_wrong`](Self::was_wrong) tells it to run the same again.
     #[must_use]
     pub fn doubted(mut self) -> Self {
         self.is_doubted = true;
         self
+    }
+
+    /// Whether the last transaction failed because something was remembered that is not stored. All is
+    /// forgotten now, so that the same transaction goes by what is read. True once.
+    pub fn was_wrong(&mut self) -> bool {
+        std::mem::take(&mut self.was_wrong)
     }
 
     /// Takes over what a committed transaction changed.
