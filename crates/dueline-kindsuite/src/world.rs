@@ -149,9 +149,15 @@ impl World {
             if let Some((_, counts)) = tasks.step(0) {
                 return counts;
             }
-            if self.clock.sleepers() > 0 {
-                self.advance_ms(step_ms);
-            }
+            self.let_time_pass(step_ms);
+        }
+    }
+
+    /// Lets this much time pass if something sleeps for it, and nobody just waits for the store: a deadline
+    /// sleeps beside that too.
+    pub fn let_time_pass(&self, step_ms: u64) {
+        if self.clock.sleepers() > 0 && self.store.calls_under_way() == 0 {
+            self.advance_ms(step_ms);
         }
     }
 

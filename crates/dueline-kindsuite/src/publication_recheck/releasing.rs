@@ -59,10 +59,7 @@ impl Rig {
         });
         let mut context = Context::from_waker(Waker::noop());
         while tick.as_mut().poll(&mut context).is_pending() {
-            // Without a sleeper the store is at work.
-            if self.world.clock.sleepers() > 0 {
-                self.world.advance_ms(100);
-            }
+            self.world.let_time_pass(100);
             std::thread::yield_now();
         }
     }

@@ -8,10 +8,11 @@ pub use counts::CallCounts;
 pub use plan::{CommitFault, ReadCall};
 
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dueline::MaybeSend;
 use dueline::store::{Group, Partition, StoreErrorKind, WakeStore};
+use dueline::{BoxFuture, MaybeSend};
 use plan::{Plan, shared};
 
 /// Wraps a store and makes chosen calls fail, as a disk or a network would.
@@ -43,6 +44,7 @@ use plan::{Plan, shared};
 pub struct FaultStore {
     inner: Arc<dyn WakeStore>,
     plan: Mutex<Plan>,
+    under_way: AtomicUsize,
 }
 
 impl FaultStore {
@@ -51,6 +53,7 @@ impl FaultStore {
         Self {
             inner,
             plan: Mutex::new(Plan::default()),
+            under_way: AtomicUsize::new(0),
         }
     }
 
@@ -121,6 +124,17 @@ impl FaultStore {
         self.plan().counts
     }
 
+    /// How many calls the store inside has not answered: while it is at work on a thread of its own, a test
+    /// that moves the clock would let deadlines pass that have nothing to do with it.
+    pub fn calls_under_way(&self) -> usize {
+        self.under_way.load(Ordering::Acquire)
+    }
+
+    async fn asked<T>(&self, call: BoxFuture<'_, T>) -> T {
+        let _under_way = UnderWay::begin(&self.under_way);
+        call.await
+    }
+
     /// Lets the store claim an unclean stop: see
     /// [`unclean_opened_at_ms`](WakeStore::unclean_opened_at_ms).
     pub fn set_unclean_opened_at_ms(&self, opened_at_ms: Option<u64>) {
@@ -142,5 +156,21 @@ impl fmt::Debug for FaultStore {
         f.debug_struct("FaultStore")
             .field("inner", &self.inner)
             .finish_non_exhaustive()
+    }
+}
+
+/// A call that the store inside has not answered; one that is dropped is none any more.
+struct UnderWay<'a>(&'a AtomicUsize);
+
+impl<'a> UnderWay<'a> {
+    fn begin(calls: &'a AtomicUsize) -> Self {
+        calls.fetch_add(1, Ordering::AcqRel);
+        Self(calls)
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }

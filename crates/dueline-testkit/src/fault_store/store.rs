@@ -54,19 +54,19 @@ impl FaultStore {
         fault: Option<CommitFault>,
     ) -> GroupOutcome {
         match fault {
-            None => self.inner.apply_all(partition, group).await,
+            None => self.asked(self.inner.apply_all(partition, group)).await,
             Some(CommitFault::NotWritten(kind)) => GroupOutcome::stopped(injected(kind)),
             Some(CommitFault::AnswerLost) => {
-                let _lost = self.inner.apply_all(partition, group).await;
+                let _lost = self.asked(self.inner.apply_all(partition, group)).await;
                 GroupOutcome::stopped(injected(StoreErrorKind::Unknown))
             }
             Some(CommitFault::StoppedAfter { batches, kind }) => {
                 if group.batches.len() <= batches && group.settles.is_empty() {
-                    return self.inner.apply_all(partition, group).await;
+                    return self.asked(self.inner.apply_all(partition, group)).await;
                 }
                 group.batches.truncate(batches);
                 group.settles.clear();
-                let mut done = self.inner.apply_all(partition, group).await;
+                let mut done = self.asked(self.inner.apply_all(partition, group)).await;
                 if done.stopped_by.is_none() && done.outcomes.iter().all(BatchOutcome::is_committed)
                 {
                     done.stopped_by = Some(injected(kind));
@@ -85,7 +85,7 @@ impl ReadStore for FaultStore {
     ) -> BoxFuture<'a, Result<Option<Value>, StoreError>> {
         Box::pin(async move {
             self.begin_read(ReadCall::Get)?;
-            self.inner.get(partition, key).await
+            self.asked(self.inner.get(partition, key)).await
         })
     }
 
@@ -96,7 +96,7 @@ impl ReadStore for FaultStore {
     ) -> BoxFuture<'a, Result<Vec<Option<Value>>, StoreError>> {
         Box::pin(async move {
             self.begin_read(ReadCall::GetMany)?;
-            self.inner.get_many(partition, keys).await
+            self.asked(self.inner.get_many(partition, keys)).await
         })
     }
 
@@ -107,7 +107,7 @@ impl ReadStore for FaultStore {
     ) -> BoxFuture<'a, Result<ScanPage, StoreError>> {
         Box::pin(async move {
             self.begin_read(ReadCall::Scan)?;
-            self.inner.scan(partition, range).await
+            self.asked(self.inner.scan(partition, range)).await
         })
     }
 
@@ -118,7 +118,7 @@ impl ReadStore for FaultStore {
     ) -> BoxFuture<'a, Result<Vec<ScanPage>, StoreError>> {
         Box::pin(async move {
             self.begin_read(ReadCall::ScanMany)?;
-            self.inner.scan_many(partition, ranges).await
+            self.asked(self.inner.scan_many(partition, ranges)).await
         })
     }
 }
@@ -142,7 +142,7 @@ impl NamespaceStore for FaultStore {
             let fault = self.begin_commit(|counts| counts.applies += 1, partition, &group);
             if fault.is_none() {
                 let batch = group.batches.pop().unwrap_or_default();
-                return self.inner.apply(partition, batch).await;
+                return self.asked(self.inner.apply(partition, batch)).await;
             }
             let done = self.commit(partition, group, fault).await;
             match (done.stopped_by, done.outcomes.into_iter().next()) {
@@ -174,14 +174,14 @@ impl NamespaceStore for FaultStore {
     ) -> BoxFuture<'a, Result<PartitionStats, StoreError>> {
         Box::pin(async move {
             self.begin_read(ReadCall::Stats)?;
-            self.inner.stats(partition).await
+            self.asked(self.inner.stats(partition)).await
         })
     }
 
     fn probe(&self) -> BoxFuture<'_, Result<u64, StoreError>> {
         Box::pin(async move {
             self.begin_read(ReadCall::Probe)?;
-            self.inner.probe().await
+            self.asked(self.inner.probe()).await
         })
     }
 }
@@ -196,7 +196,8 @@ impl WakeStore for FaultStore {
     ) -> BoxFuture<'a, Result<WakePage, StoreError>> {
         Box::pin(async move {
             self.begin_read(ReadCall::DueWakes)?;
-            self.inner.due_wakes(kinds, until_ms, after, limit).await
+            self.asked(self.inner.due_wakes(kinds, until_ms, after, limit))
+                .await
         })
     }
 
@@ -214,7 +215,7 @@ impl WakeStore for FaultStore {
             if fault.is_none()
                 && let Some(settle) = group.settles.pop()
             {
-                return self.inner.settle_wake(partition, settle).await;
+                return self.asked(self.inner.settle_wake(partition, settle)).await;
             }
             let done = self.commit(partition, group, fault).await;
             match done.stopped_by {
@@ -231,7 +232,7 @@ impl WakeStore for FaultStore {
     ) -> BoxFuture<'a, Result<PartitionPage, StoreError>> {
         Box::pin(async move {
             self.begin_read(ReadCall::Partitions)?;
-            self.inner.partitions(after, limit).await
+            self.asked(self.inner.partitions(after, limit)).await
         })
     }
 
@@ -242,7 +243,7 @@ impl WakeStore for FaultStore {
     ) -> BoxFuture<'a, Result<AuditPage, StoreError>> {
         Box::pin(async move {
             self.begin_read(ReadCall::AuditWakes)?;
-            self.inner.audit_wakes(after, limit).await
+            self.asked(self.inner.audit_wakes(after, limit)).await
         })
     }
 
