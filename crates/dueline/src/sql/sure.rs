@@ -47,7 +47,7 @@ impl Transaction<'_> {
         batch: &Batch,
     ) -> Result<Option<i64>, StoreError> {
         let Some(id) = part else { return Ok(None) };
-        if !self.writer.is_doubted || planted(Mutant::WriterNeverDoubts) {
+        if self.trusts_memory() {
             return Ok(part);
         }
         let mut shows_itself = batch.preconditions.iter().any(needs_a_row);
@@ -146,9 +146,12 @@ impl Transaction<'_> {
         }
     }
 
+    fn trusts_memory(&self) -> bool {
+        !self.writer.is_doubted || planted(Mutant::WriterNeverDoubts)
+    }
+
     fn is_sure(&self, part: i64) -> bool {
-        let is_trusted = !self.writer.is_doubted || planted(Mutant::WriterNeverDoubts);
-        is_trusted || self.sure.partitions.contains(&part)
+        self.trusts_memory() || self.sure.partitions.contains(&part)
     }
 
     /// Whether the wake that is remembered of a lane is there. If it is not, it is forgotten.
@@ -156,8 +159,7 @@ impl Transaction<'_> {
         let Some(at) = self.writer.armed.get(&lane) else {
             return Ok(false);
         };
-        let is_trusted = !self.writer.is_doubted || planted(Mutant::WriterNeverDoubts);
-        if is_trusted || self.sure.lanes.contains(&lane) {
+        if self.trusts_memory() || self.sure.lanes.contains(&lane) {
             return Ok(true);
         }
         if exists(self.conn, sql::WAKE_AT, &wake_params(lane, at))? {
