@@ -6,13 +6,20 @@
 mod home;
 
 use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 
-use dueline::store::{Batch, NamespaceStore, ReadStore};
-use dueline::timers::{Fired, Policy, Registration, Timer, TimerHandler, TimerKind};
+use dueline::store::{Batch, NamespaceStore, ReadStore, StoreErrorKind};
+use dueline::timers::{
+    Fired, KindSet, Policy, Registration, Timer, TimerError, TimerHandler, TimerKind,
+};
 use dueline_testkit::handler;
 use dueline_testkit::model::Random;
 use dueline_worker::ObjectDriver;
-use dueline_worker::simulated::{AlarmEnd, Delivery};
+use dueline_worker::simulated::{AlarmEnd, Delivery, StorageCall};
 use home::handlers::{Seen, notes, reference_of};
 use home::{A, B, Home, START_MS};
 
@@ -23,13 +30,33 @@ fn driver(home: &Home, seen: &Seen) -> ObjectDriver {
     ])
 }
 
-/// What is done here is taken back, and the object goes on. As a request does, it looks at the alarm then.
-fn taken_back(home: &Home, driver: &ObjectDriver, inside: impl FnOnce()) {
+/// What is done here is taken back, and the object goes on.
+fn lost(home: &Home, inside: impl FnOnce()) {
     home.be_in_a_transaction(true);
     inside();
     home.be_in_a_transaction(false);
     home.object.borrow_mut().take_back(0).unwrap();
+}
+
+/// As [`lost`], and as a request does it, the object looks at the alarm then.
+fn taken_back(home: &Home, driver: &ObjectDriver, inside: impl FnOnce()) {
+    lost(home, inside);
     home.restore(driver);
+}
+
+/// The stored alarm comes for what is stored, without a look of a later request.
+fn assert_sound(home: &Home, of: &str) {
+    let storage = home.storage();
+    let first_ms = storage.first_wake_ms(&KindSet::all()).unwrap();
+    let alarm_ms = storage.alarm_ms();
+    let is_early = first_ms.is_none_or(|first_ms| {
+        let first_ms = first_ms.max(home.now_ms() + 1);
+        alarm_ms.is_some_and(|alarm_ms| alarm_ms <= first_ms)
+    });
+    assert!(
+        is_early,
+        "{of}: {first_ms:?} is first, the alarm is at {alarm_ms:?}"
+    );
 }
 
 fn anonymous(home: &Home, driver: &ObjectDriver, reference: String, due_ms: u64) {
@@ -122,6 +149,86 @@ fn a_timer_whose_cancel_was_taken_back_fires() {
     home.restore(&driver);
     fire_all(&home, &driver);
     assert_eq!(seen.all(), ["kept"]);
+}
+
+#[test]
+fn a_verb_has_its_alarm_though_what_is_remembered_of_it_was_taken_back() {
+    for kind in [A, B] {
+        let (home, seen) = (Home::new(), Seen::default());
+        let driver = driver(&home, &seen);
+        lost(&home, || {
+            home.schedule(&driver, A, "declined", START_MS + 400);
+        });
+        home.schedule(&driver, kind, "ordered", START_MS + 600);
+        assert_sound(&home, "behind the verb");
+        assert_eq!(home.storage().alarm_ms(), Some(START_MS + 600));
+        fire_all(&home, &driver);
+        assert_eq!(seen.all(), ["ordered"]);
+    }
+}
+
+#[test]
+fn an_alarm_that_cannot_be_looked_at_behind_a_verb_is_the_verbs_doubt() {
+    let (home, seen) = (Home::new(), Seen::default());
+    let driver = driver(&home, &seen);
+    home.schedule(&driver, A, "first", START_MS + 400);
+    home.fail(StorageCall::GetAlarm);
+    let timer = Timer::new(B, "second").due_at(START_MS + 600).named();
+    let timers = driver.timers();
+    let done = home.run(timers.schedule(&home.partition, timer, Policy::Replace));
+    assert_matches_unknown(done.unwrap_err());
+    home.heal();
+    fire_all(&home, &driver);
+    assert_eq!(seen.all(), ["first", "second"]);
+}
+
+fn assert_matches_unknown(error: TimerError) {
+    let TimerError::Store(error) = error else {
+        panic!("{error}");
+    };
+    assert_eq!(error.kind(), StoreErrorKind::Unknown);
+}
+
+/// Waits until it is let go.
+fn waits(gate: &Arc<AtomicBool>) -> impl TimerHandler + 'static + use<> {
+    let gate = Arc::clone(gate);
+    handler(move |_, _| {
+        let gate = Arc::clone(&gate);
+        Box::pin(async move {
+            poll_fn(|_| match gate.load(Ordering::Relaxed) {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            })
+            .await;
+            Ok(Fired::Done(Batch::new()))
+        })
+    })
+}
+
+#[test]
+fn an_alarm_that_was_taken_back_while_another_was_served_is_set_again() {
+    let (home, seen) = (Home::new(), Seen::default());
+    let gate = Arc::new(AtomicBool::new(false));
+    let driver = home.driver([
+        (A, Registration::inline(waits(&gate))),
+        (B, Registration::inline(notes(&seen))),
+    ]);
+    home.schedule(&driver, A, "waits", START_MS + 100);
+    home.schedule(&driver, B, "next", START_MS + 101);
+    let info = home.begin_alarm();
+    let mut serving = pin!(driver.on_alarm(info));
+    assert!(home.turn(serving.as_mut()).is_pending());
+    // Its alarm is set at the earliest time there is, which is when the other timer is due.
+    lost(&home, || {
+        home.schedule(&driver, B, "declined", START_MS + 5_000);
+    });
+    gate.store(true, Ordering::Relaxed);
+    home.run(serving).unwrap();
+    home.end_alarm(AlarmEnd::Well);
+    assert_sound(&home, "behind the alarm");
+    assert_eq!(home.storage().alarm_ms(), Some(START_MS + 101));
+    fire_all(&home, &driver);
+    assert_eq!(seen.all(), ["next"]);
 }
 
 fn notes_kind_too(seen: &Seen) -> impl TimerHandler + 'static + use<> {
@@ -221,7 +328,10 @@ fn whatever_an_application_takes_back_every_timer_that_is_left_fires() {
                 1 | 2 => history.verb(),
                 _ => history.transaction(),
             }
-            history.home.restore(&history.driver);
+            assert_sound(&history.home, &format!("seed {seed}"));
+            if history.random.chance(50) {
+                history.home.restore(&history.driver);
+            }
         }
         for _ in 0..100 {
             history.next_alarm();

@@ -13,7 +13,7 @@ use super::calls::Calls;
 use crate::error::AlarmError;
 use crate::hold::TurnEnd;
 use crate::mutants::{Mutant, planted};
-use crate::report::AlarmReport;
+use crate::report::{AlarmReport, Restored};
 use crate::store::Turn;
 use crate::yielding::give_way;
 
@@ -286,6 +286,7 @@ impl<'a> AlarmRun<'a> {
         } else {
             store.rearm()?
         };
+        let is_written = rearmed.write.is_some();
         if let Some(write) = rearmed.write
             && let Err(error) = write.await
         {
@@ -296,6 +297,13 @@ impl<'a> AlarmRun<'a> {
             }
         }
         self.report.next_alarm_ms = rearmed.next_ms;
+        // The write of one that is there already may have been taken back with a transaction of the application.
+        if !is_written
+            && rearmed.next_ms.is_some()
+            && let Restored::Set { at_ms } = store.see_to_alarm().await?
+        {
+            self.report.next_alarm_ms = Some(at_ms);
+        }
         Ok(self.report)
     }
 }

@@ -168,20 +168,7 @@ impl ObjectDriver {
     /// The alarm or the heads could not be read, or the alarm could not be set. A request may go on all
     /// the same; the next one looks again.
     pub async fn restore(&self) -> Result<Restored, AlarmError> {
-        let (version, is_serving) = self.store.alarm_version();
-        if is_serving {
-            return Ok(Restored::Serving);
-        }
-        let asked = self.store.storage.get_alarm();
-        let found = asked.await.map_err(AlarmError::Alarm)?;
-        let (restored, write) = self.store.restore(found, version)?;
-        if let Some(write) = write
-            && let Err(error) = write.await
-        {
-            self.store.forget_alarm();
-            return Err(AlarmError::Alarm(error));
-        }
-        Ok(restored)
+        self.store.see_to_alarm().await
     }
 
     /// Whether the alarm that the platform has just told is the one that this instance knows of and will come,

@@ -17,6 +17,29 @@ use crate::yielding::give_way;
 /// Most wakes without a partition that are kept to be removed.
 const ORPHANS_MAX: usize = 1_024;
 
+/// What a turn wrote.
+struct Written {
+    done: GroupOutcome,
+    /// The rest of the write of the alarm, if it needed one.
+    alarm: Option<AlarmWrite>,
+    /// The wait until all of it is durable, if it has to be.
+    sync: Option<AlarmWrite>,
+    /// Whether a new wake relies on an alarm that is only remembered: what set it may have been taken back with a
+    /// transaction of the application.
+    is_alarm_assumed: bool,
+}
+
+impl Written {
+    fn nothing(done: GroupOutcome) -> Self {
+        Self {
+            done,
+            alarm: None,
+            sync: None,
+            is_alarm_assumed: false,
+        }
+    }
+}
+
 /// What commits of a group one of whose batches does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stays {
@@ -60,8 +83,16 @@ impl ObjectStore {
             return self.write_with_late_alarm(partition, group, stays).await;
         }
         let marks = take_marks(&mut group);
-        let (done, alarm, sync) = self.write_turn(partition, &group, &marks, stays);
-        let done = self.confirmed(done, alarm).await;
+        let Written {
+            done,
+            alarm,
+            sync,
+            is_alarm_assumed,
+        } = self.write_turn(partition, &group, &marks, stays);
+        let mut done = self.confirmed(done, alarm).await;
+        if is_alarm_assumed && let Err(error) = self.see_to_alarm().await {
+            done = alarm_in_doubt(error);
+        }
         if let Some(sync) = sync
             && let Err(error) = sync.await
         {
@@ -78,13 +109,13 @@ impl ObjectStore {
         group: &Group,
         effects: &[Vec<u64>],
         stays: Stays,
-    ) -> (GroupOutcome, Option<AlarmWrite>, Option<AlarmWrite>) {
+    ) -> Written {
         let mut state = self.lock();
         let earliest_ms = earliest_of(group);
         let alarm = match earliest_ms {
             Some(due_ms) => match self.lower(&mut state, due_ms) {
                 Ok(alarm) => alarm,
-                Err(error) => return (GroupOutcome::stopped(not_armed(error)), None, None),
+                Err(error) => return Written::nothing(GroupOutcome::stopped(not_armed(error))),
             },
             None => None,
         };
@@ -103,7 +134,18 @@ impl ObjectStore {
         // A cautious claim is counted before its handler runs; in memory alone it would go with the
         // process that the handler takes down.
         let sync = state.is_cautious && done.committed() > 0;
-        (done, alarm, sync.then(|| self.storage.sync()))
+        // Where the wake was there already, so was its alarm. Who serves one looks at its end.
+        let is_alarm_assumed = earliest_ms.is_some()
+            && alarm.is_none()
+            && done.committed() > 0
+            && state.has_changed_wakes
+            && !state.is_serving;
+        Written {
+            done,
+            alarm,
+            sync: sync.then(|| self.storage.sync()),
+            is_alarm_assumed,
+        }
     }
 
     /// A group in one transaction, with the effects of its batches.
@@ -197,6 +239,7 @@ impl ObjectStore {
         let Some((done, memory)) = done else {
             return Err(StoreError::unavailable("the storage ran no transaction"));
         };
+        state.has_changed_wakes = memory.changes_wakes();
         state.writer.committed(memory);
         state.orphans.clear();
         Ok(done)
@@ -211,8 +254,7 @@ impl ObjectStore {
         if done.committed() == 0 {
             return done;
         }
-        let unknown = StoreError::unknown("the alarm of a commit was refused after it");
-        GroupOutcome::stopped(unknown.with_source(error))
+        alarm_in_doubt(error)
     }
 
     /// One step of the audit, and the alarm for what it repaired, in one turn.
@@ -290,6 +332,12 @@ fn has_put(group: &Group) -> bool {
 /// The alarm could not be set, so nothing was written.
 fn not_armed(error: StoreError) -> StoreError {
     StoreError::unavailable("the alarm that the write needs could not be set").with_source(error)
+}
+
+/// The commit stands, but not the alarm that it needs.
+fn alarm_in_doubt(error: impl std::error::Error + Send + Sync + 'static) -> GroupOutcome {
+    let unknown = StoreError::unknown("the alarm of a commit was refused after it");
+    GroupOutcome::stopped(unknown.with_source(error))
 }
 
 /// A batch of a whole has lost a guard: to another writer, or to a batch before it.

@@ -20,6 +20,8 @@ pub(super) struct State {
     pub(super) alarm: Alarm,
     pub(super) holds: Holds,
     pub(super) orphans: Vec<OrphanWake>,
+    /// Whether the last transaction changed wakes.
+    pub(super) has_changed_wakes: bool,
     /// Whether the handler of the alarm runs in this instance.
     pub(super) is_serving: bool,
     /// Whether the ticks under way are cautious.
@@ -46,6 +48,7 @@ impl State {
             alarm: Alarm::new(),
             holds: Holds::default(),
             orphans: Vec::new(),
+            has_changed_wakes: false,
             is_serving: false,
             is_cautious: false,
             is_marked,
@@ -237,9 +240,27 @@ impl ObjectStore {
 
     /// Which write of the alarm was the last, and whether its handler runs: to be asked before the
     /// platform is asked for the alarm.
-    pub(crate) fn alarm_version(&self) -> (u64, bool) {
+    fn alarm_version(&self) -> (u64, bool) {
         let state = self.lock();
         (state.alarm.version, state.is_serving)
+    }
+
+    /// Asks the platform for the alarm and sets it again if it is not as it has to be.
+    pub(crate) async fn see_to_alarm(&self) -> Result<Restored, AlarmError> {
+        let (version, is_serving) = self.alarm_version();
+        if is_serving {
+            return Ok(Restored::Serving);
+        }
+        let asked = self.storage.get_alarm();
+        let found = asked.await.map_err(AlarmError::Alarm)?;
+        let (restored, write) = self.restore(found, version)?;
+        if let Some(write) = write
+            && let Err(error) = write.await
+        {
+            self.forget_alarm();
+            return Err(AlarmError::Alarm(error));
+        }
+        Ok(restored)
     }
 
     /// Whether the alarm that the platform has just told is the one that this instance set or read, and will
@@ -251,7 +272,7 @@ impl ObjectStore {
 
     /// Sets the alarm again if it is missing, too late, or lost, in the turn in which the heads are
     /// read. `found` is what the platform said, `version` what was current when it was asked.
-    pub(crate) fn restore(
+    fn restore(
         &self,
         found: Option<u64>,
         version: u64,

@@ -111,3 +111,10 @@ pub struct MemoryChange {
     pub(super) ids: OrderedMap<bytes::Bytes, Option<i64>>,
     pub(super) armed: OrderedMap<Lane, Option<i64>>,
 }
+
+impl MemoryChange {
+    /// Whether a wake was set, moved or taken away.
+    pub fn changes_wakes(&self) -> bool {
+        !self.armed.is_empty()
+    }
+}
