@@ -12,6 +12,7 @@ import { Opened } from "./opened.js";
 import { OwnAlarm } from "./own-alarm.js";
 import { coreKind, coreSettings, hostKinds, SETTINGS, type Settings } from "./settings.js";
 import { SCHEDULE, scheduleMany, scheduleOver, wantedOf } from "./schedule-many.js";
+import { isOfNoTable, isTakenAway, NOTHING_SERVED } from "./taken-away.js";
 import type {
   AlarmReport,
   Cancelled,
@@ -80,7 +81,7 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
     this.deadLetters = new DeadLetters(this.call);
     takeOnce(ctx);
     // Nothing else is let in before the timers are open and the alarm is set.
-    this.#opened = ctx.blockConcurrencyWhile(() => this.#open(false));
+    this.#opened = ctx.blockConcurrencyWhile(() => this.#open(false, true));
     // Whoever waits is told; the platform throws the object away by itself.
     this.#opened.catch(() => undefined);
   }
@@ -214,16 +215,29 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
     const opened = await this.#whenOpen();
     this.#alarms += 1;
     try {
-      await this.#ownAlarm?.adoptServed(() => this.#scheduleOwn(opened, Date.now()));
-      const report = await opened.wait((core) => core.alarm(retryCount, isRetry, scheduledAt));
-      this.#log.alarm(report as AlarmReport);
-      return report as AlarmReport;
+      const isOfTimers = (): boolean => scheduledAt !== undefined && opened.isAlarmSound(scheduledAt);
+      await this.#ownAlarm?.adoptServed(scheduledAt, isOfTimers, () => this.#scheduleOwn(opened, Date.now()));
+      const report = await this.#serve(opened, retryCount, isRetry, scheduledAt);
+      this.#log.alarm(report);
+      return report;
     } finally {
       this.#alarms -= 1;
       if (this.#alarms === 0) {
         opened.host.forgetEffects();
         this.#log.forget();
       }
+    }
+  }
+
+  /** An alarm that finds no tables, or whose handler has taken them away, has served all that there is. */
+  async #serve(opened: Opened, retryCount: number, isRetry: boolean, scheduledAt: number | undefined): Promise<AlarmReport> {
+    try {
+      return (await opened.wait((core) => core.alarm(retryCount, isRetry, scheduledAt))) as AlarmReport;
+    } catch (thrown) {
+      if (isOfNoTable(thrown) && isTakenAway(this.#ctx.storage)) {
+        return NOTHING_SERVED;
+      }
+      throw thrown;
     }
   }
 
@@ -295,10 +309,30 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
     const opened = now === undefined || now.isLost ? await this.#whenOpen() : now;
     try {
       return await verb(opened);
+    } catch (thrown) {
+      if (!this.#isTakenAway(opened, thrown)) {
+        throw thrown;
+      }
+      return await verb(await this.#whenOpen());
     } finally {
-      this.#restore(opened);
+      this.#restore(this.#now ?? opened);
     }
   };
+
+  /**
+   * Whether a verb has failed because the tables are gone, and can have them made anew. Not while an alarm is served:
+   * the numbers of its kinds may be those of others in the new tables.
+   */
+  #isTakenAway(opened: Opened, thrown: unknown): boolean {
+    if (!isOfNoTable(thrown)) {
+      return false;
+    }
+    if (this.#alarms === 0 && isTakenAway(this.#ctx.storage)) {
+      opened.isTakenAway = true;
+    }
+    // Or another call has found it so.
+    return opened.isTakenAway;
+  }
 
   /** Looks whether the alarm is missing or late. It costs a read of the alarm, for which nobody waits. */
   #restore(opened: Opened): void {
@@ -317,7 +351,9 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
         await opened.wait((core) => core.restore());
       }
     } catch (thrown) {
-      this.#log.unrestored(thrown);
+      if (!isOfNoTable(thrown)) {
+        this.#log.unrestored(thrown);
+      }
     } finally {
       this.#isRestoring = false;
     }
@@ -336,12 +372,12 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
   }
 
   async #reopen(): Promise<Opened> {
-    const opened = await this.#open(this.#alarms > 0);
+    const opened = await this.#open(this.#alarms > 0, false);
     this.#opened = Promise.resolve(opened);
     return opened;
   }
 
-  async #open(isAfterTrap: boolean): Promise<Opened> {
+  async #open(isAfterTrap: boolean, isFirst: boolean): Promise<Opened> {
     // Behind the object's constructor, so that its fields are there for the handlers.
     await Promise.resolve();
     const { handlers } = this.#options;
@@ -356,17 +392,19 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
     // Looked over here: what throws in a call into the module is taken for a trap of it, in every object of the isolate.
     const wanted = kinds.map(coreKind);
     const settings = { ...coreSettings(this.#options, isAfterTrap), builtIns: builtIn?.settings };
-    if (this.#ownAlarm === undefined) {
+    // Whatever alarm there is later is that of the timers.
+    const adopted = isFirst ? this.#ownAlarm : undefined;
+    if (isFirst && adopted === undefined) {
       // Whoever adopts this package with an alarm has an `alarm()`, and may be in the middle of it.
       await checkAlarmHandler(this.#ctx);
     }
-    const pending = await this.#ownAlarm?.pending();
+    const pending = await adopted?.pending();
     const [storage, called] = [this.#ctx.storage, weakly(host)];
     const { ObjectCore } = this.#engine.module;
     const core = (await instance.wait(() => ObjectCore.open(storage, called, wanted, settings))) as OpenCore;
     host.know(instance.enter(() => core.kindNumbers()) as Record<string, number>, kinds);
     const opened = new Opened(instance, core, host);
-    await this.#ownAlarm?.adopt(pending, (at) => this.#scheduleOwn(opened, at));
+    await adopted?.adopt(pending, (at) => this.#scheduleOwn(opened, at));
     this.#now = opened;
     return opened;
   }

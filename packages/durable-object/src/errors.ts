@@ -108,10 +108,10 @@ const CODES: Readonly<Record<DuelineErrorCode, true>> = {
  * the platform's compatibility date says: all of it, or an `Error` whose message is `DuelineError: not_found: ...`.
  */
 export function codeOf(thrown: unknown): DuelineErrorCode | undefined {
-  if (thrown instanceof DuelineError) {
-    return thrown.code;
-  }
   try {
+    if (thrown instanceof DuelineError) {
+      return thrown.code;
+    }
     const { name, message } = thrown as { readonly name?: unknown; readonly message?: unknown };
     const [, prefix, code = ""] = /^(DuelineError: )?(\w+): /.exec(String(message)) ?? [];
     const isOurs = prefix !== undefined || name === "DuelineError";
@@ -133,11 +133,14 @@ export function isCoreError(thrown: unknown): thrown is CoreError {
   return thrown instanceof Error && "duelineCode" in thrown;
 }
 
+/** What SQLite says of a table of the engine's that is not there. */
+export const NO_TABLE = /no such table: dueline_/;
+
 /** What SQLite says behind `deleteAll()`, and the platform where a class has lost its `alarm()`: and what is to be done. */
 const HINTS: readonly (readonly [said: RegExp, hint: string])[] = [
   [
-    /no such table: dueline_/,
-    "; the object's tables were taken away, as `deleteAll()` does: call `ctx.abort()` behind it, and the next instance makes them anew",
+    NO_TABLE,
+    "; the object's tables were taken away, as `deleteAll()` does: the first call that comes while no alarm is served makes them anew",
   ],
   [/must have an alarm\(\) handler/, "; what was written is there, and fires once the class has an `alarm()` again"],
 ];

@@ -4,15 +4,18 @@ import type { Instance } from "./instance.js";
 
 /** The timers of one object, open in one instance of the module. */
 export class Opened {
+  /** Whether its tables were found gone. */
+  isTakenAway = false;
+
   constructor(
     readonly instance: Instance,
     readonly core: ObjectCore,
     readonly host: ObjectHost,
   ) {}
 
-  /** Whether the instance has been replaced. */
+  /** Whether the timers are to be opened anew: the instance has been replaced, or the tables are gone. */
   get isLost(): boolean {
-    return this.instance.isLost;
+    return this.isTakenAway || this.instance.isLost;
   }
 
   /** Whether the alarm that the platform has just told needs no closer look. */

@@ -1,5 +1,8 @@
 import type { HostKind } from "./host.js";
 
+/** By how much an alarm may come before its time by the object's own clock. */
+const EARLY_MS_MAX = 10;
+
 /** Whether an object has had timers. */
 export function hasTables({ sql }: DurableObjectStorage): boolean {
   const tables = sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'dueline_meta'");
@@ -17,8 +20,8 @@ export class OwnAlarm {
   static readonly NAME = "alarm";
   readonly #storage: DurableObjectStorage;
   readonly #alarm: () => void | Promise<void>;
-  /** Whether the alarm that is being served may be one of the object's own. */
-  #isServedOwn = false;
+  /** When the object adopted this package with no alarm pending: the one that woke it may be its own. */
+  #adoptedAt: number | undefined;
 
   constructor(storage: DurableObjectStorage, alarm: () => void | Promise<void>) {
     this.#storage = storage;
@@ -46,17 +49,22 @@ export class OwnAlarm {
     pending: number | null | undefined,
     schedule: (at: number) => Promise<void>,
   ): Promise<void> {
-    this.#isServedOwn = pending === null;
+    this.#adoptedAt = pending === null ? Date.now() : undefined;
     if (typeof pending === "number") {
       await schedule(pending);
     }
   }
 
-  /** The first alarm behind the adoption, if none was pending: it woke the object and is its own. */
-  async adoptServed(scheduleNow: () => Promise<void>): Promise<void> {
-    if (this.#isServedOwn) {
-      this.#isServedOwn = false;
-      await scheduleNow();
+  /**
+   * The first alarm behind the adoption, if none was pending: if it woke the object it is its own. One that the timers
+   * have set since is theirs, and lies behind the adoption. A platform that does not say when it was set for leaves that open.
+   */
+  async adoptServed(scheduledAt: number | undefined, isOfTimers: () => boolean, scheduleNow: () => Promise<void>): Promise<void> {
+    const adoptedAt = this.#adoptedAt;
+    this.#adoptedAt = undefined;
+    if (adoptedAt === undefined || isOfTimers() || (scheduledAt ?? 0) > adoptedAt + EARLY_MS_MAX) {
+      return;
     }
+    await scheduleNow();
   }
 }

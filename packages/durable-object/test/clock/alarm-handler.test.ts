@@ -109,25 +109,66 @@ describe("a class that composes its timers", () => {
   });
 });
 
-it("an object whose tables are gone says why, until there is a new instance", async () => {
-  const object = await TestObject.open(clock, WithAlarm);
-  await object.instance.timers.schedule("tick", { name: "a", after: 5 });
-  // As `deleteAll()` does it.
+/** Takes the tables of the timers away, as `deleteAll()` does it. */
+function takeTables(object: TestObject<WithAlarm>): void {
   for (const { name } of object.sql("SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'dueline%'")) {
     object.sql(`DROP TABLE ${String(name)}`);
   }
-  const calls = [
-    () => object.instance.timers.schedule("tick", { after: 5 }),
-    () => object.instance.timers.get("tick", "a"),
-    () => object.instance.timers.scheduleMany([{ kind: "tick", after: 5 }]),
-  ];
-  for (const call of calls) {
-    await assert.rejects(call(), /^DuelineError: unavailable: .*no such table: dueline_.*call `ctx\.abort\(\)`/);
-  }
-  await object.restart();
-  await object.instance.timers.schedule("tick", { after: 5 });
-  await clock.advance(5);
-  assert.equal(ran, 1);
+}
+
+describe("an object whose tables are gone", () => {
+  it("has them made anew by whichever verbs come first", async () => {
+    const object = await TestObject.open(clock, WithAlarm);
+    const { timers } = object.instance;
+    await timers.schedule("tick", { name: "a", after: 5 });
+    const verbs = [
+      () => timers.schedule("tick", { name: "b", after: 5 }),
+      () => timers.get("tick", "a"),
+      () => timers.cancel("tick", "a"),
+      () => timers.list("tick"),
+      () => timers.pause("tick"),
+      () => timers.counts(),
+      () => timers.deadLetters.list(),
+      () => timers.scheduleMany([{ kind: "tick", name: "c", after: 5 }]),
+    ];
+    for (const verb of verbs) {
+      takeTables(object);
+      await verb();
+      assert.equal(await timers.get("tick", "a"), undefined);
+    }
+    takeTables(object);
+    await Promise.all(Array.from({ length: 20 }, (_, index) => timers.schedule("tick", { name: `of twenty ${index}`, after: 5 })));
+    assert.equal((await timers.list("tick")).items.length, 20);
+    await clock.advance(5);
+    assert.equal(ran, 20);
+    assert.equal(object.alarmAt, null);
+  });
+
+  it("has nothing to serve, and makes none of them for that", async () => {
+    const object = await TestObject.open(clock, WithAlarm);
+    await object.instance.timers.schedule("tick", { name: "a", after: 5 });
+    takeTables(object);
+    await clock.advance(60_000);
+    assert.deepEqual(object.alarms.map(({ error }) => error), [undefined]);
+    assert.equal(object.alarmAt, null);
+    assert.deepEqual(object.sql("SELECT name FROM sqlite_master"), []);
+  });
+
+  it("is not asked for the alarm that it had before this package", async () => {
+    let own = 0;
+    class Adopting extends DurableObject {
+      readonly timers = new Timers<Kinds>(this.ctx, { handlers, ownAlarm: () => void (own += 1) });
+      override async alarm(info?: AlarmInvocationInfo): Promise<void> {
+        await this.timers.alarm(info);
+      }
+    }
+    const object = await TestObject.open(clock, Adopting);
+    await object.instance.timers.schedule("tick", { name: "a", after: 5 });
+    takeTables(object as unknown as TestObject<WithAlarm>);
+    await object.instance.timers.schedule("tick", { name: "b", after: 5_000 });
+    await clock.advance(5_000);
+    assert.deepEqual([own, ran], [0, 1]);
+  });
 });
 
 describe("an `alarm()` in the place of that of `TimerObject`", () => {
