@@ -1,4 +1,4 @@
-import { DuelineError, textOf } from "./errors.js";
+import { DuelineError, inWords, textOf } from "./errors.js";
 import { hasTables } from "./own-alarm.js";
 
 /** Objects whose class has an `alarm()`, which is known without asking. */
@@ -14,6 +14,10 @@ export function hasAlarmHandler(ctx: DurableObjectState): void {
 
 /** An object has its timers once: two would fire each other's. */
 export function takeOnce(ctx: DurableObjectState): void {
+  const given = ctx as Partial<DurableObjectState> | null | undefined;
+  if (typeof given !== "object" || typeof given?.blockConcurrencyWhile !== "function") {
+    throw new DuelineError("invalid", `the first argument of \`Timers\` is the object's \`ctx\`, not ${inWords(ctx)}`);
+  }
   if (taken.has(ctx)) {
     throw new DuelineError("invalid", "this object has its timers already: make one `Timers` in its constructor and use that");
   }

@@ -72,6 +72,7 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
 
   /** @internal */
   constructor(ctx: DurableObjectState, options: TimersOptions<P>, engine: Engine, builtIn: () => BuiltIn | undefined = () => undefined) {
+    takeOnce(ctx);
     this.#ctx = ctx;
     this.#engine = engine;
     this.#builtIn = builtIn;
@@ -79,7 +80,6 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
     this.#log = new Log(options.log);
     this.#ownAlarm = options.ownAlarm === undefined ? undefined : new OwnAlarm(ctx.storage, options.ownAlarm);
     this.deadLetters = new DeadLetters(this.call);
-    takeOnce(ctx);
     // Nothing else is let in before the timers are open and the alarm is set.
     this.#opened = ctx.blockConcurrencyWhile(() => this.#open(false, true));
     // Whoever waits is told; the platform throws the object away by itself.

@@ -1,4 +1,4 @@
-import { DuelineError } from "./errors.js";
+import { DuelineError, textOf } from "./errors.js";
 import { jsonOf } from "./json.js";
 
 /** Most bytes of a stored payload (480 KiB). */
@@ -26,15 +26,21 @@ function bytesOf(payload: unknown): Uint8Array {
     return new Uint8Array();
   }
   if (payload instanceof ArrayBuffer || ArrayBuffer.isView(payload)) {
-    const view = ArrayBuffer.isView(payload)
-      ? new Uint8Array(payload.buffer, payload.byteOffset, payload.byteLength)
-      : new Uint8Array(payload);
+    const view = viewOf(payload);
     const marked = new Uint8Array(view.length + 1);
     marked[0] = BYTES_MARK;
     marked.set(view, 1);
     return marked;
   }
   return encoder.encode(jsonOf(payload));
+}
+
+function viewOf(bytes: ArrayBuffer | ArrayBufferView): Uint8Array {
+  try {
+    return ArrayBuffer.isView(bytes) ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength) : new Uint8Array(bytes);
+  } catch (cause) {
+    throw new DuelineError("payload_not_serializable", `the payload's bytes are not there: ${textOf(cause)}`, { cause });
+  }
 }
 
 /** A stored payload. Bytes come back as a `Uint8Array`. Throws if it does not decode. */

@@ -81,6 +81,9 @@ export function hostKinds(handlers: object): HostKind[] {
 }
 
 function hostKind(name: string, given: unknown): HostKind {
+  if (name === "__proto__") {
+    throw new DuelineError("invalid", "the kind `__proto__` needs another name: an object has no such member");
+  }
   if (name.startsWith("$")) {
     throw new DuelineError("invalid", `the kind \`${name}\` needs another name: those with a \`$\` are the package's`);
   }

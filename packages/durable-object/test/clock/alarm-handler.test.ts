@@ -109,6 +109,16 @@ describe("a class that composes its timers", () => {
   });
 });
 
+it("`Timers` of what is no `ctx` are refused", () => {
+  for (const [ctx, words] of [
+    [undefined, /is the object's `ctx`, not undefined/],
+    [null, /not null/],
+    [{ handlers }, /not an object with handlers/],
+  ] as const) {
+    assert.throws(() => new Timers<Kinds>(ctx as unknown as DurableObjectState, { handlers }), words);
+  }
+});
+
 /** Takes the tables of the timers away, as `deleteAll()` does it. */
 function takeTables(object: TestObject<WithAlarm>): void {
   for (const { name } of object.sql("SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'dueline%'")) {

@@ -127,6 +127,7 @@ const OF_AN_OBJECT: Record<string, [options: unknown, words: RegExp]> = {
   "a run that is none": [{ handlers: { tick: { run: "x" } } }, /not the string "x"/],
   "a kind without a name": [{ handlers: { "": run } }, /the name of a kind .* not the string ""/],
   "a kind of a long name": [{ handlers: { ["x".repeat(129)]: run } }, /1 to 128 bytes/],
+  "a kind that no object has": [{ handlers: { ["__proto__"]: run } }, /the kind `__proto__` needs another name/],
   "225 kinds": [{ handlers: many(225) }, /at most 224 kinds in its life, not 225/],
   "a promise of built-in kinds": [{ handlers: {}, builtIns: async () => ({}) }, /`builtIns`: .* must not be async/],
   "a misspelt built-in kind": [{ handlers: {}, builtIns: { lease: {} } }, /no built-in kind `lease`; there are leases,/],

@@ -67,6 +67,9 @@ for (let depth = 0; depth < 100_000; depth += 1) {
   nested = [nested];
 }
 
+const given = new Uint8Array(2);
+structuredClone(given, { transfer: [given.buffer] });
+
 const REFUSED: Record<string, [payload: unknown, words: RegExp]> = {
   "a Date": [new Date(0), /^payload_not_serializable: payload is a Date, which would come back as a text: .*`getTime\(\)`/],
   "a Date in it": [{ seats: [{ at: new Date(Number.NaN) }] }, /payload\.seats\[0\]\.at is a Date/],
@@ -84,6 +87,8 @@ const REFUSED: Record<string, [payload: unknown, words: RegExp]> = {
   "an object of a class": [{ price: new Money(5) }, /payload\.price is an object of the class `Money`.*`toJSON`/],
   "an error": [new Error("x"), /payload is an object of the class `Error`/],
   "a Map of another realm": [runInContext("({ a: new Map() })", elsewhere), /payload\.a is an object of the class `Map`/],
+  "bytes that were given away": [given, /the payload's bytes are not there: .*detached/],
+  "a buffer that was given away": [given.buffer, /the payload's bytes are not there/],
   "a cycle": [cycle, /the payload has no JSON form: .*circular/],
   "no bottom": [nested, /the payload has no JSON form/],
 };
