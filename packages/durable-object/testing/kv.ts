@@ -51,6 +51,11 @@ export class TestKv {
     return new Map(ordered.slice(0, limit).map(({ key, value }) => [key, read(value)]));
   }
 
+  /** Its table was taken away. */
+  forget(): void {
+    this.#isThere = false;
+  }
+
   #table(): void {
     if (!this.#isThere) {
       this.#sql.exec("CREATE TABLE IF NOT EXISTS _cf_KV (key TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID");

@@ -65,6 +65,17 @@ export class TestSql {
     }
   }
 
+  /** Takes everything away that is there. */
+  deleteAll(): void {
+    if (this.#depth > 0) {
+      throw new Error("deleteAll() is not for a transaction");
+    }
+    const found = this.#all("SELECT type, name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'");
+    for (const [type, name] of found) {
+      this.exec(`DROP ${String(type)} "${String(name).replaceAll('"', '""')}"`);
+    }
+  }
+
   close(): void {
     this.#database.close();
   }

@@ -3,7 +3,7 @@ import type { TestClock } from "./clock.js";
 import { TestKv, type ListKeys } from "./kv.js";
 import type { TestSql } from "./sql.js";
 
-/** `ctx.storage`: SQL, `transactionSync`, the alarm, `sync`, and keys with values. */
+/** `ctx.storage`: SQL, `transactionSync`, the alarm, `sync`, `deleteAll`, and keys with values. */
 class TestStorage {
   readonly sql: TestSql;
   readonly #kv: TestKv;
@@ -58,6 +58,12 @@ class TestStorage {
 
   async delete(keys: string | string[]): Promise<boolean | number> {
     return typeof keys === "string" ? this.#kv.delete(keys) : keys.filter((key) => this.#kv.delete(key)).length;
+  }
+
+  async deleteAll(): Promise<void> {
+    this.sql.deleteAll();
+    this.#kv.forget();
+    this.#alarm.delete();
   }
 
   async list(options?: ListKeys): Promise<Map<string, unknown>> {
