@@ -6,6 +6,8 @@ const handled = new WeakSet<DurableObjectState>();
 /** Objects that have their timers. */
 const taken = new WeakSet<DurableObjectState>();
 const PROBE_MS = 3_600_000;
+/** When an object that could not be opened is woken again. */
+const AGAIN_MS = 60_000;
 
 /** Takes note that the class of an object has an `alarm()`. */
 export function hasAlarmHandler(ctx: DurableObjectState): void {
@@ -48,4 +50,24 @@ export async function checkAlarmHandler(ctx: DurableObjectState): Promise<void> 
     );
   }
   await storage.deleteAlarm();
+}
+
+/**
+ * Has an object that could not be opened woken again, if timers wait in it. The platform tries an alarm some minutes
+ * long, and a version that cannot be opened may be deployed for longer: then its timers would wait for a request.
+ */
+export async function wakeAgain({ storage }: DurableObjectState): Promise<void> {
+  try {
+    if (storage.sql.exec("SELECT 1 FROM dueline_wake LIMIT 1").toArray().length === 0) {
+      return;
+    }
+    const found = await storage.getAlarm();
+    if (found === null || found <= Date.now()) {
+      await storage.setAlarm(Date.now() + AGAIN_MS);
+      // What is not durable goes with the object.
+      await storage.sync();
+    }
+  } catch {
+    // What the opening has thrown says more.
+  }
 }

@@ -1,4 +1,4 @@
-import { checkAlarmHandler, takeOnce } from "./alarm-handler.js";
+import { checkAlarmHandler, takeOnce, wakeAgain } from "./alarm-handler.js";
 import { dueOf, listOf, nameOf, optionalText, optionalWhole, optionsOf, time, type Known } from "./checks.js";
 import { DeadLetters } from "./dead-letters.js";
 import type { Engine } from "./engine.js";
@@ -81,7 +81,7 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
     this.#ownAlarm = options.ownAlarm === undefined ? undefined : new OwnAlarm(ctx.storage, options.ownAlarm);
     this.deadLetters = new DeadLetters(this.call);
     // Nothing else is let in before the timers are open and the alarm is set.
-    this.#opened = ctx.blockConcurrencyWhile(() => this.#open(false, true));
+    this.#opened = ctx.blockConcurrencyWhile(() => this.#openFirst());
     // Whoever waits is told; the platform throws the object away by itself.
     this.#opened.catch(() => undefined);
   }
@@ -375,6 +375,15 @@ export abstract class BaseTimers<P extends Payloads = Payloads, B extends string
     const opened = await this.#open(this.#alarms > 0, false);
     this.#opened = Promise.resolve(opened);
     return opened;
+  }
+
+  async #openFirst(): Promise<Opened> {
+    try {
+      return await this.#open(false, true);
+    } catch (thrown) {
+      await wakeAgain(this.#ctx);
+      throw thrown;
+    }
   }
 
   async #open(isAfterTrap: boolean, isFirst: boolean): Promise<Opened> {
