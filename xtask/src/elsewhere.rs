@@ -1,7 +1,7 @@
 //! Planted bugs that the simulator cannot show are caught by tests that it names: these run here, in the build
 //! that holds the bugs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -48,15 +48,18 @@ pub(crate) fn check() -> Result<String, Failure> {
             .into());
     }
     let (package, file, test) = HISTORIES;
-    passes_without(package, &build(package, file)?, &[test])?;
+    let histories = (package.to_owned(), file.to_owned());
+    let all: Vec<_> = programs.keys().chain([&histories]).collect();
+    build_all(&all)?;
+    passes_without(package, &located(&all, package, file)?, &[test])?;
     let mut caught = 0;
     let mut escaped = Vec::new();
-    for ((package, file), named) in programs {
-        let program = build(&package, &file)?;
+    for ((package, file), named) in &programs {
+        let program = located(&all, package, file)?;
         let tests: Vec<&str> = named.iter().map(|named| named.test.as_str()).collect();
-        passes_without(&package, &program, &tests)?;
-        for named in &named {
-            if fails_with(&package, &program, named)? {
+        passes_without(package, &program, &tests)?;
+        for named in named {
+            if fails_with(package, &program, named)? {
                 caught += 1;
             } else {
                 escaped.push(named.mutant.clone());
@@ -87,22 +90,59 @@ fn read(lines: &[String]) -> Programs {
     programs
 }
 
-/// Builds the tests and says where their program lies.
-fn build(package: &str, file: &str) -> Result<PathBuf, Failure> {
-    let mut build = cargo(&["test", "--no-run", "--package", package, "--locked"]);
-    if file.is_empty() {
-        build.arg("--lib");
+/// Builds all these programs at once. Each later look at one of them selects the same packages, so that cargo gives
+/// the crates below them the same features and has nothing left to build.
+fn build_all(programs: &[&(String, String)]) -> Result<(), Failure> {
+    let files: BTreeSet<&str> = programs.iter().map(|(_, file)| file.as_str()).collect();
+    let (_, success) = run_and_keep(building(programs, &files))?;
+    if success {
+        Ok(())
     } else {
-        build.args(["--test", file]);
+        Err("the tests were not built".to_owned().into())
     }
-    build.args(["--target-dir", TARGET_DIR]);
-    build.env(RUSTFLAGS.0, RUSTFLAGS.1);
-    let (lines, success) = run_and_keep(build)?;
-    let program = lines.iter().find_map(|line| program_of(line));
-    match program {
-        Some(program) if success => Ok(root().join(program)),
+}
+
+/// Where a program lies that was built with all the others.
+fn located(programs: &[&(String, String)], package: &str, file: &str) -> Result<PathBuf, Failure> {
+    let (lines, success) = run_and_keep(building(programs, &BTreeSet::from([file])))?;
+    let crate_name = package.replace('-', "_");
+    // The tests within a library have the name of its crate.
+    let name = if file.is_empty() {
+        crate_name
+    } else {
+        file.to_owned()
+    };
+    let found = lines.iter().filter_map(|line| program_of(line));
+    let mut found: Vec<&str> = found.filter(|path| name_of(path) == name).collect();
+    match (success, found.pop(), found.pop()) {
+        (true, Some(program), None) => Ok(root().join(program)),
+        (true, Some(_), Some(_)) => {
+            Err(format!("two packages have tests of the name {file}: rename one of them").into())
+        }
         _ => Err(format!("the tests of {package} {file} were not built").into()),
     }
+}
+
+/// Building these files, of the packages of all programs.
+fn building(programs: &[&(String, String)], files: &BTreeSet<&str>) -> Command {
+    let mut build = cargo(&["test", "--no-run", "--locked"]);
+    build.args(["--target-dir", TARGET_DIR]);
+    let packages: BTreeSet<&str> = programs
+        .iter()
+        .map(|(package, _)| package.as_str())
+        .collect();
+    for package in packages {
+        build.args(["--package", package]);
+    }
+    for file in files {
+        if file.is_empty() {
+            build.arg("--lib");
+        } else {
+            build.args(["--test", file]);
+        }
+    }
+    build.env(RUSTFLAGS.0, RUSTFLAGS.1);
+    build
 }
 
 /// The path in a line such as `Executable tests/clock.rs (target/mutants/debug/deps/clock-0123)`.
@@ -112,6 +152,12 @@ fn program_of(line: &str) -> Option<&str> {
         .strip_prefix("Executable ")?
         .rsplit_once('(')?;
     path.strip_suffix(')')
+}
+
+/// What a program is called: its file without the folder and the hash.
+fn name_of(path: &str) -> &str {
+    let file = path.rsplit('/').next().unwrap_or(path);
+    file.rsplit_once('-').map_or(file, |(name, _)| name)
 }
 
 fn tests(package: &str, program: &Path, tests: &[&str]) -> Command {
@@ -191,6 +237,7 @@ mod tests_of_reading {
             program_of(line),
             Some("target/mutants/debug/deps/dueline-01")
         );
+        assert_eq!(name_of("target/mutants/debug/deps/dueline-01"), "dueline");
         assert_eq!(program_of("   Compiling dueline v0.1.0 (/a)"), None);
     }
 }

@@ -138,9 +138,7 @@ describe("an alarm that is deleted while timers wait", () => {
 
   it("still fires what came due meanwhile, with its own lateness", async () => {
     const object = fresh("deleted-overdue");
-    const dueAt = Date.now() + 200;
-    await note(object, "one", dueAt);
-    await object.call("deleteAlarm");
+    const dueAt = await object.call<number>("scheduleAt", "one", null);
     await until(() => standing(object), ({ now }) => now > dueAt);
     assert.deepEqual(await object.call("effects"), []);
     await object.call("get", "note", "other");
@@ -172,9 +170,7 @@ describe("an alarm that the application sets itself", () => {
 
   it("later than a timer that comes due, delays it to the next call and no further", async () => {
     const object = fresh("later-overdue");
-    const dueAt = Date.now() + 200;
-    await note(object, "one", dueAt);
-    await object.call("setAlarm", dueAt + HOUR_MS);
+    const dueAt = await object.call<number>("scheduleAt", "one", Date.now() + HOUR_MS);
     await until(() => standing(object), ({ now }) => now > dueAt);
     await object.call("get", "note", "one");
     assert.equal((await effects(object, 1))[0]?.due, dueAt);

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { Charge } from "@dueline/durable-object/kinds";
 import { drawSeed, random } from "./figures.js";
-import { Answered, Workerd } from "./workerd.js";
+import { Answered, Workerd, until } from "./workerd.js";
 
 const CLIENTS = 4;
 const LIMIT = 20;
@@ -47,6 +47,7 @@ it("what is charged is what was written, over kills and windows", async (t) => {
     await workerd.kill();
     await workerd.start();
   }
+  await until(async () => charged.length > 0 && refused > 0, (hasBoth) => hasBoth);
   isOver = true;
   await Promise.all(clients);
   const requests = await object.call<{ id: string; bytes: number }[]>("requests");

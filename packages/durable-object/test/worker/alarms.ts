@@ -100,6 +100,8 @@ export class Alarmed extends DurableObject {
       switch (op) {
         case "schedule":
           return this.#timers.schedule(first, second);
+        case "scheduleAt":
+          return this.#scheduleAt(first, second);
         case "get":
           return (await this.#timers.get(first, second)) ?? null;
         // From here on nothing goes to the timers.
@@ -121,6 +123,15 @@ export class Alarmed extends DurableObject {
         default:
           throw new Error(`no op ${op}`);
       }
+    });
+  }
+
+  /** A timer that is due soon, and an alarm elsewhere, or none, before its own can come. */
+  #scheduleAt(name: string, alarmAt: number | null): Promise<number> {
+    return this.ctx.blockConcurrencyWhile(async () => {
+      const { dueAt } = await this.#timers.schedule("note", { name, after: 50, payload: { text: name } });
+      await (alarmAt === null ? this.ctx.storage.deleteAlarm() : this.ctx.storage.setAlarm(alarmAt));
+      return dueAt;
     });
   }
 

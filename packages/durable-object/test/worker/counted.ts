@@ -35,11 +35,7 @@ export class Counted extends DurableObject {
         return this.#statements(at);
       }
       if (op === "soon") {
-        this.#alarm = null;
-        for (let left = Number(args[0]); left > 0; left -= 1) {
-          await this.#timers.schedule("tick", { dueAt: Date.now() + 50 });
-        }
-        return null;
+        return this.#soon(Number(args[0]));
       }
       if (op === "alarm") {
         return this.#alarm;
@@ -53,6 +49,17 @@ export class Counted extends DurableObject {
         later: await this.#written(() => this.#timers.schedule("tick", { dueAt: at + 10 })),
         laterNamed: await this.#written(() => this.#timers.schedule("tick", { dueAt: at + 20, name: "m" })),
       };
+    });
+  }
+
+  /** Timers for one alarm: of one due, and no alarm comes before all of them are there. */
+  #soon(timers: number): Promise<void> {
+    return this.ctx.blockConcurrencyWhile(async () => {
+      this.#alarm = null;
+      const dueAt = Date.now() + 50;
+      for (let left = timers; left > 0; left -= 1) {
+        await this.#timers.schedule("tick", { dueAt });
+      }
     });
   }
 
