@@ -156,6 +156,18 @@ pub(crate) const ELSEWHERE: &[Elsewhere] = &[
         "taking_back",
         "whatever_an_application_takes_back_every_timer_that_is_left_fires",
     ),
+    Elsewhere::new(
+        Mutant::AlarmAssumedByVerbs,
+        "dueline-worker",
+        "taking_back",
+        "a_verb_has_its_alarm_though_what_is_remembered_of_it_was_taken_back",
+    ),
+    Elsewhere::new(
+        Mutant::AlarmAssumedAtTheEnd,
+        "dueline-worker",
+        "taking_back",
+        "an_alarm_that_was_taken_back_while_another_was_served_is_set_again",
+    ),
     // Files and their locks, and the server.
     Elsewhere::new(
         Mutant::LockLeftToItsFile,

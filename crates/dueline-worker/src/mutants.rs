@@ -30,6 +30,8 @@ pub(crate) enum Mutant {
     AlarmSpinsForUnknown,
     AlarmPutOffForUnknown,
     WholeKeepsItsFront,
+    AlarmAssumedByVerbs,
+    AlarmAssumedAtTheEnd,
 }
 
 /// Whether this bug is planted here.

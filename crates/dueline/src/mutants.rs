@@ -310,6 +310,10 @@ mutants! {
     WholeKeepsItsFront = "whole-keeps-its-front",
     /// What a doubted writer remembers is looked at again before it is used (`Writer::doubted`).
     WriterNeverDoubts = "writer-never-doubts",
+    /// A verb that changes a wake asks for an alarm that is only remembered (`is_alarm_assumed`).
+    AlarmAssumedByVerbs = "alarm-assumed-by-verbs",
+    /// So does the end of an alarm that finds the next one set (`AlarmRun`).
+    AlarmAssumedAtTheEnd = "alarm-assumed-at-the-end",
     /// After a commit in doubt nothing is read before another has settled it (DESIGN: "the
     /// outcome is not known").
     PlainReadAfterFailedCommit = "plain-read-after-failed-commit",

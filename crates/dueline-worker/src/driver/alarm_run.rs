@@ -299,6 +299,7 @@ impl<'a> AlarmRun<'a> {
         self.report.next_alarm_ms = rearmed.next_ms;
         // The write of one that is there already may have been taken back with a transaction of the application.
         if !is_written
+            && !planted(Mutant::AlarmAssumedAtTheEnd)
             && rearmed.next_ms.is_some()
             && let Restored::Set { at_ms } = store.see_to_alarm().await?
         {

@@ -139,7 +139,8 @@ impl ObjectStore {
             && alarm.is_none()
             && done.committed() > 0
             && state.has_changed_wakes
-            && !state.is_serving;
+            && !state.is_serving
+            && !planted(Mutant::AlarmAssumedByVerbs);
         Written {
             done,
             alarm,
