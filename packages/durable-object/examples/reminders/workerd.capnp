@@ -39,6 +39,7 @@ const main :Workerd.Worker = (
     (name = "@dueline/running.js", esModule = embed "../../dist/running.js"),
     (name = "@dueline/schedule-many.js", esModule = embed "../../dist/schedule-many.js"),
     (name = "@dueline/settings.js", esModule = embed "../../dist/settings.js"),
+    (name = "@dueline/taken-away.js", esModule = embed "../../dist/taken-away.js"),
     (name = "@dueline/timer-object.js", esModule = embed "../../dist/timer-object.js"),
     (name = "@dueline/timers.js", esModule = embed "../../dist/timers.js"),
     (name = "@dueline/views.js", esModule = embed "../../dist/views.js"),
