@@ -66,11 +66,15 @@ describe("beside a transaction that is given up", () => {
 describe("an alarm of the object's own", () => {
   it("that wakes it into the version with timers is its own", async () => {
     const object = workerd.object("Grown", "woken");
-    await object.call("forgetTimers", 1_500);
+    // As long as a slow machine may need until the process that knows of timers is gone.
+    const at = Date.now() + 4_000;
+    await object.call("forgetTimers", at);
     await workerd.kill();
     await workerd.start();
-    // Nobody calls the object before it has come, or its alarm would be one that is pending.
-    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    // Nobody calls the object before its alarm has come, which it has when one that was set for later has.
+    const other = workerd.object("Grown", "later");
+    await other.call("schedule", Math.max(at + 500 - Date.now(), 0));
+    await until(() => other.call<string[]>("came"), (came) => came.length > 0);
     assert.deepEqual(await until(() => object.call<string[]>("came"), (came) => came.length > 0), ["own alarm"]);
   });
 

@@ -94,7 +94,7 @@ export class Grown extends TimerObject<{ note: undefined }> {
           // As a version without timers leaves it.
           await storage.deleteAll();
           storage.sql.exec("CREATE TABLE came (name TEXT)");
-          return storage.setAlarm(Date.now() + (args[0] as number));
+          return storage.setAlarm(args[0] as number);
         case "schedule":
           return this.schedule("note", { after: args[0] as number });
         default:
