@@ -18,8 +18,6 @@ interface Report {
 }
 
 const DAY_MS = 86_400_000;
-/** What a busy machine may take until an alarm is served. */
-const LATE_MS_MAX = 15_000;
 /** 9999-12-31T23:59:59.999Z. */
 const DUE_MAX = 253_402_300_799_999;
 /** 2100-01-01T00:00:00Z: the latest alarm that is ever set. */
@@ -140,7 +138,7 @@ describe("a due in the past", () => {
       const found = await until(() => object.call<Effect[]>("effects"), (effects) => effects.length > index);
       const effect = found[index];
       assert.deepEqual([effect?.text, effect?.due], [`past-${index}`, dueAt]);
-      assert.ok(effect !== undefined && effect.at - begun < LATE_MS_MAX, "it was not at once");
+      assert.ok(effect !== undefined && effect.at - begun < 5_000, "it was not at once");
       const reports = await until(() => reportsOf(object), (served) => served.filter(({ fired }) => fired > 0).length > index);
       const { worstLatenessMs } = reports.filter(({ fired }) => fired > 0)[index] ?? { worstLatenessMs: 0 };
       assert.ok(worstLatenessMs >= begun - dueAt && worstLatenessMs <= Date.now() - dueAt, `${worstLatenessMs} ms late`);

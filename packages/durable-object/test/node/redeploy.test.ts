@@ -12,8 +12,6 @@ const KNOWN = 1_000;
 /** Long enough for all to be scheduled and the first deployment to be gone. */
 const LEAD_MS = 6_000;
 const SPAN_MS = 3_000;
-/** What a busy machine may take until a process answers and an alarm is served. */
-const LATE_MS_MAX = 15_000;
 
 interface Row {
   readonly key: string;
@@ -144,7 +142,7 @@ describe("a redeployment", () => {
     assert.equal(countsOf(known).size, KNOWN);
     const lateness = known.map(({ at, due: dueAt }) => at - dueAt);
     assert.ok(Math.min(...lateness) >= 0, "one was early");
-    assert.ok(Math.max(...lateness) < LATE_MS_MAX, `one was ${Math.max(...lateness)} ms late`);
+    assert.ok(Math.max(...lateness) < 5_000, `one was ${Math.max(...lateness)} ms late`);
     t.diagnostic(`lateness of ${KNOWN} known timers behind ${MOVED} unknown and ${STRICT} undecodable: ${spread(lateness)}`);
 
     await marker(object, "first marker");
